@@ -1,0 +1,81 @@
+package dogear
+
+import "time"
+
+// A Document is one thing to read.
+type Document struct {
+	// Seq is the document's number in the ledger: it follows the order of the list and is
+	// never reused. Zero before the ledger has it.
+	Seq int64
+	// ID is stable over runs and holds no credential.
+	ID string
+	// Address is where the document is read. In the ledger it is empty when Secret is set.
+	Address string
+	// Secret says that the address holds a credential or a signature. Such an address is
+	// read again from the list when it is needed and is never stored.
+	Secret bool
+	// List, Line and Offset are where it is named: which of the job's sources, counted from
+	// 0, the line counted from 1 and the offset of its record in bytes. Line is zero where
+	// the source is no list.
+	List         int
+	Line, Offset int64
+	// Fingerprint tells two addresses of one listing apart without keeping them. It is
+	// keyed by the process that listed, so it means nothing to any other.
+	Fingerprint uint64
+	// Name is what the result is named after.
+	Name string
+	// Version is what the list says of the version: see [BindingVersion].
+	Version string
+	// SHA256 is the digest that the list promises, in lower-case hex; empty if none.
+	SHA256 string
+	// Size is the size in bytes that the list promises; negative if none.
+	Size int64
+	// Scopes are the keys of the scopes that its read is counted against, in key order.
+	Scopes []string
+	// Attempts is what the document has paid of its cap, over all runs.
+	Attempts int
+}
+
+// A Result is a document that was received whole, checked and saved.
+type Result struct {
+	Doc         int64 // the document's Seq
+	ID          string
+	Version     string // what it was read at; see design of versions in ARCHITECTURE.md
+	Path        string // relative to the sink
+	Size        int64
+	SHA256      string // of the bytes that were saved, in lower-case hex
+	ContentType string
+	ReadAt      time.Time // wall time at which the last byte came
+	Run         int64
+}
+
+// A State is where a document stands.
+type State uint8
+
+// The states of a document. Their numbers are stored: add, never renumber.
+const (
+	Pending State = iota
+	InFlight
+	Done
+	Changed  // the source has another version than the job's
+	Denied   // the source refuses this document
+	Gone     // the source no longer has it
+	Failed   // final: it can never be read as it is
+	InDoubt  // a request left and nobody recorded its end
+	nStates_ // the number of states
+)
+
+var stateNames = [nStates_]string{"pending", "in_flight", "done", "changed", "denied", "gone", "failed", "in_doubt"}
+
+// String is the word that the outside knows: "pending", "in_flight" and so on.
+func (s State) String() string {
+	if s < nStates_ {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// States are all states, in the order in which they are shown.
+func States() []State {
+	return []State{Pending, InFlight, Done, Changed, Denied, Gone, Failed, InDoubt}
+}

@@ -1,0 +1,3 @@
+module github.com/dogear/dogear
+
+go 1.26

@@ -1,0 +1,248 @@
+// Package ledger states what dogear expects of its durable record of jobs, documents, runs,
+// requests and scopes. Think of it as the one place where a promise is kept: what the ledger
+// says has happened, has happened, and survives the process that said so.
+//
+// Every method is one transaction. Calls that wait at the same moment may share a commit.
+// Nothing that is stored holds a credential; the caller sees to that, and tests look for it.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/dogear/dogear"
+)
+
+// What callers may match.
+var (
+	// ErrNoJob says that no job has the name.
+	ErrNoJob = errors.New("no such job")
+	// ErrJobExists says that the name is taken.
+	ErrJobExists = errors.New("a job of this name exists")
+	// ErrLeaseLost says that this process was taken for dead: it writes nothing more and
+	// stops sending.
+	ErrLeaseLost = errors.New("this process was taken for dead: its lease ran out")
+	// ErrNoScope says that no scope has the key.
+	ErrNoScope = errors.New("no such scope")
+	// ErrNoWait says that the scope is not closed.
+	ErrNoWait = errors.New("the scope is not waiting")
+)
+
+// A RunningError says that a job is being run by another process.
+type RunningError struct {
+	Job  string
+	PID  int
+	Host string
+}
+
+func (e *RunningError) Error() string {
+	return fmt.Sprintf("job %s is being run by process %d on %s", e.Job, e.PID, e.Host)
+}
+
+// A ConflictError says that two lines of a list claim one id for two addresses.
+type ConflictError struct {
+	ID    string
+	Lines [2]int64
+	// Secret says that the two differ only in what was stripped.
+	Secret bool
+}
+
+func (e *ConflictError) Error() string {
+	if e.Secret {
+		return fmt.Sprintf("lines %d and %d name the same document with two credentials or signatures", e.Lines[0], e.Lines[1])
+	}
+	return fmt.Sprintf("lines %d and %d give the id %q to two addresses", e.Lines[0], e.Lines[1], e.ID)
+}
+
+// Settings are what a job keeps from its first command on, so that resume needs none of it.
+// Names of variables and files of credentials are kept, credentials never.
+type Settings struct {
+	Source       []string      `json:"source"`
+	Digest       string        `json:"digest,omitempty"` // SHA-256 of the lists, to see whether they changed
+	Sink         string        `json:"sink"`             // absolute
+	SinkShown    string        `json:"sink_shown"`       // as the user wrote it
+	Scope        string        `json:"scope,omitempty"`  // host, job or a key; empty: not said
+	Rate         float64       `json:"rate,omitempty"`   // a second
+	Burst        int           `json:"burst,omitempty"`
+	Concurrency  int           `json:"concurrency,omitempty"`
+	Attempts     int           `json:"attempts,omitempty"`
+	MaxRequests  int64         `json:"max_requests,omitempty"`
+	MaxThrottles int           `json:"max_throttles,omitempty"`
+	BackoffBase  time.Duration `json:"backoff_base,omitempty"`
+	BackoffMax   time.Duration `json:"backoff_max,omitempty"`
+	IdleTimeout  time.Duration `json:"idle_timeout,omitempty"`
+	MaxSize      int64         `json:"max_size,omitempty"`
+	BearerEnv    string        `json:"bearer_env,omitempty"`
+	BearerFile   string        `json:"bearer_file,omitempty"`
+	Headers      []string      `json:"headers,omitempty"` // templates such as "X-Team: ${TEAM}"
+}
+
+// A Job is a fixed list of documents.
+type Job struct {
+	ID       int64
+	Name     string
+	Settings Settings
+	Created  time.Time // wall time
+	Total    int64     // documents
+	First    int64     // the Seq of its first document; the others follow without a gap
+}
+
+// Counts are what a job has come to, over all its runs.
+type Counts struct {
+	Documents map[dogear.State]int64
+	Sent      int64 // requests, but items and those that were not sent
+	Throttled int64
+	ByStatus  map[int]int64
+	Attempts  int64 // of all documents together, throttled ones too
+	Most      int   // the most that one document has paid of its cap
+}
+
+// A Run is one bounded round.
+type Run struct {
+	ID        int64
+	Number    int64 // counts from 1 in its job
+	Reason    dogear.StopReason
+	Started   time.Time // wall time
+	Ended     time.Time // wall time; zero while it goes on
+	Deadline  time.Time // wall time; zero if none
+	Sent      int64
+	Throttled int64
+	Done      int64
+	Bytes     int64
+	PID       int
+}
+
+// A Lane is the documents of a job that are read under one set of scopes.
+type Lane struct {
+	ID      int64
+	Scopes  []string
+	Pending int64 // documents that are pending, whatever they wait for
+}
+
+// Remaining is one document that is not done.
+type Remaining struct {
+	Seq       int64
+	ID        string
+	Version   string // the job's
+	Found     string // the source's, where it is another
+	State     dogear.State
+	Attempts  int
+	NotBefore time.Time // wall time; its own or its scope's, the later; zero: at once
+	Reason    string
+}
+
+// A Settlement is a document that is saved, with its temporary file's name.
+type Settlement struct {
+	dogear.Result
+	Temp string
+	// Folded is the path as the strictest file system compares names.
+	Folded string
+}
+
+// A Partial is the beginning of a document's body that is kept in the sink's temporary file.
+type Partial struct {
+	Size      int64  // durable bytes
+	Total     int64  // of the whole body; negative if unknown
+	Validator string // the strong ETag or the Last-Modified under which it may be continued
+}
+
+// A Release is a wait that a person ended.
+type Release struct {
+	Key, By, Reason string
+	At              time.Time // wall time
+	NotBefore       time.Time // wall time that was given up
+}
+
+// Store is what every ledger does. All methods may be called at once from many goroutines.
+// An error means that nothing of the call was stored.
+type Store interface {
+	// Where says which ledger this is, without credentials.
+	Where() string
+	// Now is the moment on the ledger's clock. It never runs backwards within one boot of
+	// the machine, whatever is done to the wall clock.
+	Now() time.Time
+	Close() error
+
+	// Create lists documents into a new job. Until the sequence has ended without an error
+	// there is no job. Documents with the same id and fingerprint are one; it returns how
+	// many were repeats. Errors match [ErrJobExists] or are a [*ConflictError].
+	Create(ctx context.Context, name string, s Settings, docs iter.Seq2[dogear.Document, error]) (Job, int64, error)
+	// SetSettings replaces what the job keeps.
+	SetSettings(ctx context.Context, job int64, s Settings) error
+	Job(ctx context.Context, name string) (Job, error)
+	Jobs(ctx context.Context) iter.Seq2[Job, error]
+	// SinkJob names the job that saves into the folder, or "".
+	SinkJob(ctx context.Context, sink string) (string, error)
+	// Forget drops a job, its documents, runs and requests. It refuses a running one with a
+	// [*RunningError]. Results in the sink and scopes stay.
+	Forget(ctx context.Context, job int64) error
+	Counts(ctx context.Context, job int64) (Counts, error)
+	// Compare looks a listed document up in the job by its id: it returns the stored one
+	// with its Line and Offset moved to the new ones. Found is false for a new line.
+	Compare(ctx context.Context, job int64, d dogear.Document) (stored dogear.Document, found bool, err error)
+
+	// Begin starts a run, closing the runs of dead holders as interrupted, freeing their
+	// claims, settling their requests as in doubt, and making in-doubt documents pending
+	// again. It refuses with a [*RunningError].
+	Begin(ctx context.Context, job int64, deadline time.Time) (Run, error)
+	EndRun(ctx context.Context, run int64, reason dogear.StopReason) error
+	Runs(ctx context.Context, job int64) iter.Seq2[Run, error]
+	// Renew keeps this process's lease and says how many requests wait in each scope.
+	Renew(ctx context.Context, waiting map[string]int) error
+
+	// Lanes are the sets of scopes that the job's documents are read under.
+	Lanes(ctx context.Context, job int64) ([]Lane, error)
+	// Rescope gives each lane new scopes.
+	Rescope(ctx context.Context, job int64, scopes func(old []string) []string) error
+	// Claim takes up to n pending documents of a lane whose time has come and that have
+	// paid less than attempts, fewest first, then in list order.
+	Claim(ctx context.Context, lane int64, n, attempts int) ([]dogear.Document, error)
+	// Unclaim gives back documents that were claimed and not sent.
+	Unclaim(ctx context.Context, docs []int64) error
+	// NextDue is the earliest moment at which a pending document of the lane may go on that
+	// may not now, on the ledger's clock; zero if there is none.
+	NextDue(ctx context.Context, lane int64, attempts int) (time.Time, error)
+	// Reopen makes documents pending again, as when their result is missing, and forgets
+	// their results.
+	Reopen(ctx context.Context, docs []int64, reason string) error
+	// Refund gives documents back one attempt each.
+	Refund(ctx context.Context, docs []int64) error
+
+	// Settle marks documents done, each with its result, not yet placed, and marks the
+	// documents in placed as placed.
+	Settle(ctx context.Context, run int64, done []Settlement, placed []int64) error
+	// Unplaced are the job's results that may not have their final name yet.
+	Unplaced(ctx context.Context, job int64) iter.Seq2[Settlement, error]
+	// Rename gives an unplaced result another path.
+	Rename(ctx context.Context, doc int64, path, folded string) error
+	// Taken reports which of the folded paths other documents of the job have.
+	Taken(ctx context.Context, job int64, folded []string) (map[string]bool, error)
+
+	// SavePartial remembers the durable first bytes of a body that broke; a zero Size
+	// forgets them. Settle forgets them too.
+	SavePartial(ctx context.Context, doc int64, p Partial) error
+	// Partial is zero where nothing is kept.
+	Partial(ctx context.Context, doc int64) (Partial, error)
+
+	Results(ctx context.Context, job int64) iter.Seq2[dogear.Result, error]
+	Remaining(ctx context.Context, job int64) iter.Seq2[Remaining, error]
+	Requests(ctx context.Context, job int64) iter.Seq2[dogear.Request, error]
+
+	// Decide runs the gate's decision on the scopes under keys, which are made where they
+	// are missing, in one transaction, and stores what it leaves in the docket. It may be
+	// called again after a failed commit, with a new docket.
+	Decide(ctx context.Context, keys []string, decide func(*dogear.Docket)) error
+	// Await returns when another process may have changed a scope. It looks no more than 20
+	// times a second.
+	Await(ctx context.Context) error
+	Scopes(ctx context.Context) iter.Seq2[dogear.Scope, error]
+	// Confirm records who knows which requests share the quota, and what pace was agreed.
+	// Zero figures leave what is there.
+	Confirm(ctx context.Context, key string, c dogear.Confirmation, rate float64, burst, concurrency int) error
+	// Release ends a scope's wait and keeps who did it, when and why.
+	Release(ctx context.Context, key, by, reason string) error
+	Releases(ctx context.Context, key string) iter.Seq2[Release, error]
+}
