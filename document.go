@@ -32,6 +32,8 @@ type Document struct {
 	Size int64
 	// Scopes are the keys of the scopes that its read is counted against, in key order.
 	Scopes []string
+	// Partial says that the sink keeps the beginning of its body from an earlier attempt.
+	Partial bool
 	// Attempts is what the document has paid of its cap, over all runs.
 	Attempts int
 }

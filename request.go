@@ -100,7 +100,8 @@ type End struct {
 
 // A Fate moves a document out of flight.
 type Fate struct {
-	Doc    int64
+	Doc int64
+	// State is where it goes. InFlight leaves it where it is: only Refund counts then.
 	State  State
 	Reason string // short, for `remaining`; no credential
 	// NotBefore delays this document alone. On the ledger's clock; zero for at once.

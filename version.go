@@ -17,8 +17,10 @@ func BindingVersion(v string) bool { return IsEntityTag(v) || IsHTTPDate(v) }
 // IsEntityTag reports whether v is an entity-tag, weak or strong (RFC 9110, section 8.8.3).
 func IsEntityTag(v string) bool { return entityTag.MatchString(v) }
 
-// IsHTTPDate reports whether v is the preferred form of an HTTP-date (RFC 9110, section 5.6.7).
+// IsHTTPDate reports whether v is the preferred form of an HTTP-date (RFC 9110, section
+// 5.6.7), to the letter: time.Parse alone is content with fractions, with hours of one digit,
+// with lower case and with another day's name.
 func IsHTTPDate(v string) bool {
-	_, err := time.Parse(http.TimeFormat, v)
-	return err == nil
+	t, err := time.Parse(http.TimeFormat, v)
+	return err == nil && t.Format(http.TimeFormat) == v
 }
