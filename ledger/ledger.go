@@ -134,6 +134,12 @@ type Remaining struct {
 	Reason    string
 }
 
+// A ChangedDocument is a document of which the source has another version than the job.
+type ChangedDocument struct {
+	dogear.Document
+	Found string
+}
+
 // A Settlement is a document that is saved, with its temporary file's name.
 type Settlement struct {
 	dogear.Result
@@ -195,13 +201,18 @@ type Store interface {
 
 	// Lanes are the sets of scopes that the job's documents are read under.
 	Lanes(ctx context.Context, job int64) ([]Lane, error)
-	// Rescope gives each lane new scopes.
-	Rescope(ctx context.Context, job int64, scopes func(old []string) []string) error
+	// Rescope gives each lane new scopes, made of those that its documents were listed with.
+	Rescope(ctx context.Context, job int64, scopes func(listed []string) []string) error
 	// Claim takes up to n pending documents of a lane whose time has come and that have
 	// paid less than attempts, fewest first, then in list order.
 	Claim(ctx context.Context, lane int64, n, attempts int) ([]dogear.Document, error)
-	// Unclaim gives back documents that were claimed and not sent.
-	Unclaim(ctx context.Context, docs []int64) error
+	// Return moves documents out of flight that no request's end moves: claims that were not
+	// sent, and what could not be reached. Documents that this holder does not hold are
+	// passed over.
+	Return(ctx context.Context, fates []dogear.Fate) error
+	// Recheck makes the job's changed, denied and gone documents pending again that have
+	// paid less than attempts, and reports how many: a new run checks them once more.
+	Recheck(ctx context.Context, job int64, attempts int) (int64, error)
 	// NextDue is the earliest moment at which a pending document of the lane may go on that
 	// may not now, on the ledger's clock; zero if there is none.
 	NextDue(ctx context.Context, lane int64, attempts int) (time.Time, error)
@@ -227,6 +238,9 @@ type Store interface {
 	// Partial is zero where nothing is kept.
 	Partial(ctx context.Context, doc int64) (Partial, error)
 
+	// ChangedDocuments are the job's documents in state changed, with what was found. An
+	// address that is secret is empty.
+	ChangedDocuments(ctx context.Context, job int64) iter.Seq2[ChangedDocument, error]
 	Results(ctx context.Context, job int64) iter.Seq2[dogear.Result, error]
 	Remaining(ctx context.Context, job int64) iter.Seq2[Remaining, error]
 	Requests(ctx context.Context, job int64) iter.Seq2[dogear.Request, error]

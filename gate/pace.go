@@ -1,0 +1,202 @@
+package gate
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/dogear/dogear"
+)
+
+// The law of the pace, in what is built of it so far:
+//
+//  1. Nothing known: go with all the concurrency that the user gave.
+//  2. A throttle closes the scope; learning happens only when the probe has succeeded.
+//  3. What a cycle got through is N/T, T from wait end to wait end; it is the pace of the next.
+//  4. A bracket between a sustained and a refused pace. Its place is in [pace.learn], which
+//     would set an upper end there, and in [pace.rate], which would try the middle.
+//  5. Hold: creep from the sustained pace up by 2 % over H requests, then grow. H is chosen
+//     so that each event is paid for before the next is risked.
+//  6. Telling a fluke from a quota that fell; learnt concurrency caps. In [pace.learn] too.
+const (
+	margin   = 0.01  // below what was measured
+	back     = 0.015 // below what was refused
+	creep    = 0.02  // over a hold
+	perEvent = 0.005 // refusals a request that are worth learning from
+	lostTime = 0.012 // share of time that waits may cost
+	minHold  = 10
+	maxRate  = 1 << 20 // requests a second: beyond this nothing is learnt
+	catchUp  = 5 * time.Millisecond
+)
+
+// A pace is what a scope has learnt. All instants are on the ledger's clock, in nanoseconds.
+// The zero value knows nothing.
+type pace struct {
+	TAT  int64   `json:"tat,omitempty"`  // the earliest next admission (GCRA's theoretical arrival time)
+	Lo   float64 `json:"lo,omitempty"`   // a pace that was sustained, in requests a second; 0 is unknown
+	Hold float64 `json:"hold,omitempty"` // answered requests at Lo before it may grow by more than the creep
+	Held int     `json:"held,omitempty"` // admissions since the last resume that the pace held back
+	T0   int64   `json:"t0,omitempty"`   // start of the cycle: the last wait's end, or the first admission
+	N    int     `json:"n,omitempty"`    // answers in the cycle that were no throttles
+	B    int     `json:"b,omitempty"`    // the first cycle's N
+	Win  int     `json:"win,omitempty"`  // ramp of the concurrency after a probe; 0 is off
+
+	// Of the open event:
+	X   int64   `json:"x,omitempty"`   // receipt of its first throttle; 0 where there is none
+	Px  float64 `json:"px,omitempty"`  // the pace at which the refused request was admitted; 0 if none
+	Ref int     `json:"ref,omitempty"` // refusals
+
+	// Flying is the scope's requests in flight, filled in from the docket.
+	Flying int `json:"-"`
+}
+
+// paceOf reads what the scope has learnt. What another version wrote and this one cannot
+// read is as good as nothing learnt.
+func paceOf(s *dogear.Scope) *pace {
+	p := &pace{}
+	if len(s.Pace) > 0 && json.Unmarshal(s.Pace, p) != nil {
+		p = &pace{}
+	}
+	if !(p.Lo >= 0 && p.Lo < maxRate) {
+		p.Lo = maxRate
+	}
+	if s.Rebooted { // instants of another boot mean nothing
+		p.TAT, p.T0, p.N, p.X = 0, 0, 0, 0
+	}
+	p.Flying = s.InFlight
+	return p
+}
+
+func (p *pace) store(s *dogear.Scope) {
+	blob, err := json.Marshal(p)
+	if err != nil { // only NaN and infinities, which no path below makes
+		panic(err)
+	}
+	s.Pace = blob
+	s.Rebooted = false
+}
+
+// rate is the pace that holds now, in requests a second; 0 is unbounded.
+func (p *pace) rate(agreed float64) float64 {
+	switch {
+	case agreed > 0:
+		return agreed
+	case p.Lo == 0:
+		return 0
+	}
+	answered := float64(max(0, p.Held-p.Flying)) // only what was answered counts
+	if answered < p.Hold {
+		return p.Lo * (1 + creep*answered/p.Hold)
+	}
+	accel := math.Max(8, float64(p.B)/2)
+	return math.Min(maxRate, p.Lo*(1+creep*math.Exp2(math.Min(40, (answered-p.Hold)/accel))))
+}
+
+// next is the earliest moment that the pace allows, at or after now.
+func (p *pace) next(now time.Time, agreed float64, burst int) time.Time {
+	r := p.rate(agreed)
+	if r == 0 {
+		return now
+	}
+	at := p.TAT
+	if agreed > 0 && burst > 1 {
+		at -= int64(float64(burst-1) * gap(r))
+	}
+	if t := time.Unix(0, at); t.After(now) {
+		return t
+	}
+	return now
+}
+
+func gap(rate float64) float64 { return float64(time.Second) / rate }
+
+// admit takes one request from the pace.
+func (p *pace) admit(now time.Time, agreed float64) {
+	at := now.UnixNano()
+	if p.T0 == 0 {
+		p.T0 = at
+	}
+	r := p.rate(agreed)
+	if r == 0 {
+		return
+	}
+	g := gap(r)
+	if float64(at) < float64(p.TAT)+math.Max(float64(catchUp), g/4) {
+		p.Held++ // else it was short of work, which is no evidence
+	}
+	slack := math.Min(float64(catchUp), g/2)
+	p.TAT = max(p.TAT, at-int64(slack)) + int64(g)
+}
+
+// giveBack returns what a request took that surely never left.
+func (p *pace) giveBack(agreed float64) {
+	if r := p.rate(agreed); r > 0 {
+		p.TAT -= int64(gap(r))
+	}
+}
+
+// refused notes a throttle. First is whether it opens an event that no probe met.
+func (p *pace) refused(now time.Time, at float64, first bool) {
+	if !first {
+		p.Ref++
+		return
+	}
+	p.X, p.Px, p.Ref = now.UnixNano(), at, 1
+}
+
+// learn is run once an event, when its probe has succeeded: notBefore is when the wait had
+// ended and probed when the probe was admitted.
+func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int) {
+	defer func() {
+		p.N, p.T0 = 0, notBefore.UnixNano()
+		p.Held, p.X, p.Px, p.Ref = 0, 0, 0, 0
+		p.Win = 1
+		if r := p.rate(agreed); r > 0 { // an agreed burst has to fill again
+			p.TAT = probed.UnixNano() + int64(gap(r)*float64(max(1, burst)))
+		}
+	}()
+	if p.X == 0 { // a wait that nobody's admission met: a late hint, a release, a crash
+		return
+	}
+	n := p.N
+	whole := math.Max(1e-3, seconds(notBefore.UnixNano()-p.T0))
+	lost := seconds(now.UnixNano() - p.X)
+	open := float64(n) / math.Max(1e-3, math.Max(whole/2, whole-lost)) // the rate while it was open
+	got := float64(n) / whole
+	if p.Lo == 0 {
+		p.B = min(max(n, 1), 2000)
+		p.Lo = float64(max(n, 1)) / whole * (1 - margin)
+		p.Hold = minHold
+	} else {
+		p.Lo = afterRefusal(p.Lo, p.Px, got)
+		p.Hold = math.Max(2*minHold, math.Max(float64(p.Ref)/perEvent, lost*math.Min(p.Lo, open)/lostTime))
+	}
+	p.Lo = math.Min(math.Max(p.Lo, 1e-6), maxRate)
+}
+
+// afterRefusal is the pace to hold after pace px was refused in a cycle that got through at
+// the rate got, where lo had been sustained before. Zero px: nobody knows at which.
+func afterRefusal(lo, px, got float64) float64 {
+	switch {
+	case px == 0:
+		return got * (1 - margin)
+	case px > 1.05*lo: // refused while it grew: lo stands, or what the cycle proved
+		return math.Max(lo, math.Min(got, px*(1-back)))
+	case got < 0.9*lo: // much less came through: the quota is smaller than was thought
+		return math.Max(got*(1-margin), lo/2)
+	default:
+		return math.Min(px*(1-back), math.Max(got, lo))
+	}
+}
+
+// succeeded notes an answer that was no throttle. The ramp ends where it stops to bind.
+func (p *pace) succeeded(current bool, concurrency int) {
+	p.N++
+	if current && p.Win > 0 {
+		if p.Win++; p.Win >= concurrency {
+			p.Win = 0
+		}
+	}
+}
+
+func seconds(ns int64) float64 { return float64(ns) / float64(time.Second) }

@@ -1,0 +1,276 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/hint"
+	"github.com/dogear/dogear/wire"
+)
+
+// An Exchange is one request and what came of its sending.
+type Exchange struct {
+	// Response is the answer's head with its body still to be read; nil where none came.
+	// Whoever gets it closes the body and, unless it was a throttle, calls End.
+	Response *http.Response
+	// Status is the answer's status; zero if none came.
+	Status int
+	// Outcome is Throttled, or, where there is no Response, NotSent, Unprocessed or
+	// Transient; else it is for the caller to judge.
+	Outcome dogear.Outcome
+	// Hint is what the answer said of waiting.
+	Hint hint.Hint
+	// Received is when its head came.
+	Received time.Time
+	// Err says why no answer came.
+	Err error
+
+	permit *Permit
+}
+
+// Send admits a request, sends it once and judges the answer's head. Ctx bounds the wait for
+// admission, the request's own context its sending. Sign, if not nil, puts credentials on
+// when the wait is over (R4). A throttle is settled when Send returns: the scope is closed in
+// the ledger, and the request's document, if any, is pending again. The error is Admit's or
+// Sign's; what went wrong in sending is in the Exchange.
+func (g *Gate) Send(ctx context.Context, req *http.Request, r dogear.Request, sign func(*http.Request) error) (*Exchange, error) {
+	var slot *wire.Slot
+	defer func() {
+		if slot != nil {
+			slot.Release()
+		}
+	}()
+	for {
+		// Connections are made before the permit is asked for, but not into a wait: while a
+		// scope is closed its origin hears nothing at all.
+		if slot == nil && !g.shutNow(r.Scopes) {
+			var err error
+			if slot, err = g.cfg.Wire.Reserve(ctx, req.URL); err != nil {
+				return g.unreserved(ctx, r, err)
+			}
+		}
+		p, err := g.Admit(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if slot != nil && !slot.Live() { // it sat idle through a wait: closed, not tried
+			slot.Release()
+			slot = nil
+		}
+		if slot == nil {
+			if slot, err = g.cfg.Wire.Reserve(ctx, req.URL); err != nil {
+				p.unreached()
+				return &Exchange{Outcome: dogear.NotSent, Err: err}, nil
+			}
+		}
+		if sign != nil {
+			if err := sign(req); err != nil {
+				g.settle(p.unsent())
+				return nil, err
+			}
+		}
+		if !p.Use() {
+			g.settle(p.unsent())
+			continue
+		}
+		x := p.send(slot, req)
+		slot = nil
+		if x.Outcome == dogear.Throttled {
+			if err := x.settleThrottle(); err != nil {
+				return nil, err
+			}
+		}
+		return x, nil
+	}
+}
+
+// unreserved is what came of a request for which no connection was to be had. A server that
+// answered an earlier connection with ENHANCE_YOUR_CALM has throttled its scopes, without a
+// hint, though no request was there to hear it.
+func (g *Gate) unreserved(ctx context.Context, r dogear.Request, err error) (*Exchange, error) {
+	if wire.Calm(err) {
+		if err := g.closeScopes(ctx, r.Scopes, throttling); err != nil {
+			return nil, err
+		}
+	}
+	return &Exchange{Outcome: dogear.NotSent, Err: err}, nil
+}
+
+// shutNow reports whether this process knows one of the scopes to be closed or probing.
+func (g *Gate) shutNow(keys []string) bool {
+	now := g.cfg.Store.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, k := range keys {
+		h := g.heard[k]
+		if h.scope.Probing || h.generation > h.scope.Generation || now.Before(h.scope.NotBefore) {
+			return true
+		}
+	}
+	return false
+}
+
+// send puts the request on the wire, once.
+func (p *Permit) send(slot *wire.Slot, req *http.Request) *Exchange {
+	x := &Exchange{permit: p}
+	resp, err := slot.Send(req)
+	x.Received = p.gate.cfg.Store.Now()
+	if err != nil {
+		x.Err = err
+		x.Outcome = dogear.Transient
+		var we *wire.Error
+		switch {
+		case wire.Calm(err):
+			x.Outcome = dogear.Throttled
+		case errors.As(err, &we) && we.Fate == wire.NotSent:
+			x.Outcome = dogear.NotSent
+		case errors.As(err, &we) && we.Fate == wire.Unprocessed:
+			x.Outcome = dogear.Unprocessed
+		}
+		if x.Outcome != dogear.Throttled && req.Context().Err() != nil {
+			x.Err = context.Cause(req.Context())
+		}
+		return x
+	}
+	x.Response, x.Status = resp, resp.StatusCode
+	x.Hint = hint.FromResponse(resp.StatusCode, resp.Header, time.Now())
+	if throttle(resp.StatusCode, x.Hint) {
+		x.Outcome = dogear.Throttled
+	} else if x.Status < 500 { // a 5xx is no answer of an origin that is down
+		p.answered()
+	}
+	return x
+}
+
+// throttle is the reading without a profile: 429 always is one; 503 and 529 are with a
+// valid hint; 403 never is, and a 2xx closes nothing (RFC 6585, section 4; RFC 9110,
+// sections 10.2.3 and 15.6.4).
+func throttle(status int, h hint.Hint) bool {
+	switch status {
+	case http.StatusTooManyRequests:
+		return true
+	case http.StatusServiceUnavailable, 529:
+		return h.Valid()
+	}
+	return false
+}
+
+// answered tells the scopes for which this was the probe that an answer has begun.
+func (p *Permit) answered() {
+	for _, st := range p.stakes {
+		if st.probe {
+			p.gate.settle(&op{permit: p, reply: reply{kind: headOnly}})
+			return
+		}
+	}
+}
+
+// settleThrottle closes the scopes and returns when that is durable.
+func (x *Exchange) settleThrottle() error {
+	p := x.permit
+	end := p.end(dogear.Throttled)
+	end.Status, end.Hint = x.Status, x.Hint.Raw
+	if p.request.Doc != 0 {
+		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
+	}
+	o := &op{permit: p, end: end, done: make(chan struct{}), reply: reply{
+		kind: throttling, hint: x.Hint.Wait, hinted: x.Hint.Valid(), atLeast: x.Hint.AtLeast,
+		received: x.Received, by: p.gate.cfg.By,
+	}}
+	p.gate.settle(o)
+	<-o.done // a throttle is written down though the run was cancelled
+	if o.err != nil {
+		return fmt.Errorf("write down a throttle of %v: %w", p.request.Scopes, o.err)
+	}
+	return nil
+}
+
+// N is the request's number in the ledger; zero where no permit was used.
+func (x *Exchange) N() int64 {
+	if x.permit == nil {
+		return 0
+	}
+	return x.permit.N
+}
+
+// Next makes the request that follows a redirect, without what must not leave the origin:
+// credentials, and the headers that drop names. It sends nothing.
+func (x *Exchange) Next(req *http.Request, drop ...string) (*http.Request, error) {
+	return wire.Next(req, x.Response, drop...)
+}
+
+// Body reads the answer's body with its content coding undone, and reports whether there
+// was one.
+func (x *Exchange) Body() (body io.Reader, coded bool, err error) { return wire.Decode(x.Response) }
+
+// End settles a request whose answer was read, or that got none: what became of it, how
+// many bytes of body came over the wire, and what that means for its document (nil: the
+// document stays in flight). The ledger has it soon; see [Gate.Flush].
+func (x *Exchange) End(outcome dogear.Outcome, bytes int64, fate *dogear.Fate) {
+	p := x.permit
+	if p == nil || p.settled {
+		return
+	}
+	end := p.end(outcome)
+	end.Status, end.Hint, end.Bytes, end.Fate = x.Status, x.Hint.Raw, bytes, fate
+	kind := answered
+	switch {
+	case outcome == dogear.NotSent:
+		kind = unsent
+	case x.Status == 0:
+		kind = silent
+	case x.Status >= 500:
+		kind = serverFail
+	}
+	p.gate.settle(&op{permit: p, end: end, reply: reply{kind: kind, received: x.Received, by: p.gate.cfg.By}})
+}
+
+// end begins the record of a request's end, once.
+func (p *Permit) end(outcome dogear.Outcome) *dogear.End {
+	p.settled = true
+	return &dogear.End{Request: p.N, Sent: p.used, Ended: time.Now(), Outcome: outcome}
+}
+
+// unsent gives a permit back that was not used. The document keeps its place, uncharged.
+func (p *Permit) unsent() *op {
+	end := p.end(dogear.NotSent)
+	if p.request.Doc != 0 && p.request.Kind == dogear.Read {
+		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.InFlight, Refund: 1}
+	}
+	return &op{permit: p, end: end, reply: reply{kind: unsent}}
+}
+
+// unreached gives a permit back whose origin could not be reached. For a probe that is an
+// answer of a kind: nobody is there yet.
+func (p *Permit) unreached() {
+	o := p.unsent()
+	for _, st := range p.stakes {
+		if st.probe {
+			o.reply = reply{kind: silent, by: p.gate.cfg.By}
+		}
+	}
+	p.gate.settle(o)
+}
+
+// Down closes scopes whose origin does not answer, without a hint (E5).
+func (g *Gate) Down(ctx context.Context, keys []string) error { return g.closeScopes(ctx, keys, down) }
+
+// closeScopes closes scopes for what no single request has met. It is one event, however
+// many say so at the same time: they speak of the generation that this process knows.
+func (g *Gate) closeScopes(ctx context.Context, keys []string, kind replyKind) error {
+	since := map[string]int64{}
+	g.mu.Lock()
+	for _, k := range keys {
+		since[k] = g.heard[k].scope.Generation
+	}
+	g.mu.Unlock()
+	o := &op{keys: keys, since: since, done: make(chan struct{}),
+		reply: reply{kind: kind, received: g.cfg.Store.Now(), by: g.cfg.By}}
+	g.settle(o)
+	return o.wait(ctx)
+}

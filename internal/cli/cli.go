@@ -1,0 +1,199 @@
+// Package cli is the command line: the one package that knows all the others.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/ledger/sqlite"
+)
+
+// Env is what a program is given: its arguments, its streams, and a way to be told that
+// nobody wants to wait any more.
+type Env struct {
+	Args           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Abort          <-chan struct{} // nil: never
+}
+
+// A SignalError is the cause of a context that a signal has cancelled.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return "stopped by " + e.Signal.String() }
+
+// terminated reports whether ctx was ended by SIGTERM.
+func terminated(ctx context.Context) bool {
+	s, ok := errors.AsType[*SignalError](context.Cause(ctx))
+	return ok && s.Signal == syscall.SIGTERM
+}
+
+// commands is the command line as kong reads it. Each command is a struct of its flags.
+type commands struct {
+	Read      readCmd      `cmd:"" help:"List a source into a job and read it: one run."`
+	Resume    resumeCmd    `cmd:"" help:"One more run over what is not done."`
+	Status    statusCmd    `cmd:"" help:"Where a job stands, or all jobs."`
+	Remaining remainingCmd `cmd:"" help:"What is not done, why, and when it may go on."`
+	Results   resultsCmd   `cmd:"" help:"What is done, and where it is saved."`
+	Changed   changedCmd   `cmd:"" help:"Documents whose version is no longer the job's."`
+	Rebatch   rebatchCmd   `cmd:"" help:"A new job of the changed documents, at their new versions."`
+	Verify    verifyCmd    `cmd:"" help:"Compare the results with the ledger."`
+	Runs      runsCmd      `cmd:"" help:"The runs of a job, with stop reasons and counts."`
+	Requests  requestsCmd  `cmd:"" help:"Every request of a job."`
+	Forget    forgetCmd    `cmd:"" help:"Drop a job from the ledger. Results and scopes stay."`
+	Scopes    scopesCmd    `cmd:"" help:"Scopes and their waits; confirm one, release a wait."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+}
+
+// Main runs one command and returns its exit code.
+func Main(ctx context.Context, env Env) int {
+	var cmds commands
+	code := -1
+	parser, err := kong.New(&cmds,
+		kong.Name("dogear"),
+		kong.Description(description),
+		kong.Writers(env.Stdout, env.Stderr),
+		kong.Exit(func(c int) { code = c; panic(exiting{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 96}),
+		kong.TypeMapper(rateType, kong.MapperFunc(decodeRate)),
+		kong.TypeMapper(sizeType, kong.MapperFunc(decodeSize)),
+		kong.TypeMapper(deadlineType, kong.MapperFunc(decodeDeadline)),
+	)
+	if err != nil {
+		fmt.Fprintln(env.Stderr, "dogear:", err)
+		return exitSoftware
+	}
+	args := env.Args
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err, exited := parse(parser, args)
+	switch {
+	case exited:
+		return code
+	case err != nil:
+		return env.fail(&usageError{err: err, try: "dogear --help"})
+	}
+	err = parsed.Run(&call{ctx: ctx, Env: env})
+	return env.fail(err)
+}
+
+type exiting struct{}
+
+// parse lets kong read the arguments. Help ends the program where it stands, in kong's view;
+// here it only ends the parsing.
+func parse(p *kong.Kong, args []string) (k *kong.Context, err error, exited bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(exiting); !ok {
+				panic(r)
+			}
+			exited = true
+		}
+	}()
+	k, err = p.Parse(args)
+	return k, err, false
+}
+
+// call is one command being run.
+type call struct {
+	Env
+	ctx context.Context
+}
+
+// open opens the ledger: the flag, the environment, or the user's own.
+func (c *call) open(flag string) (*sqlite.Store, error) {
+	path := flag
+	if path == "" {
+		path = os.Getenv("DOGEAR_STORE")
+	}
+	if path == "" {
+		var err error
+		if path, err = sqlite.DefaultPath(); err != nil {
+			return nil, &codedError{code: exitIO, err: err}
+		}
+	}
+	if strings.Contains(path, "://") {
+		return nil, &usageError{err: errors.New("--store: this dogear keeps its ledger in a SQLite file: give its path")}
+	}
+	s, err := sqlite.Open(c.ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, &codedError{code: exitIO, err: err}
+	}
+	return s, nil
+}
+
+// job finds a job by its name.
+func (c *call) job(s ledger.Store, name string) (ledger.Job, error) {
+	j, err := s.Job(c.ctx, name)
+	if errors.Is(err, ledger.ErrNoJob) {
+		return j, &codedError{code: exitNoInput, err: fmt.Errorf("there is no job %q in %s", name, s.Where()), try: "dogear status"}
+	}
+	if err != nil {
+		return j, &codedError{code: exitIO, err: err}
+	}
+	return j, nil
+}
+
+// withJob opens the ledger, finds the job and runs f.
+func (c *call) withJob(store, name string, f func(ledger.Store, ledger.Job) error) error {
+	s, err := c.open(store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	j, err := c.job(s, name)
+	if err != nil {
+		return err
+	}
+	return f(s, j)
+}
+
+// terminal is the file behind a stream, if it is a terminal.
+func terminal(stream any) (*os.File, bool) {
+	f, ok := stream.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// logger writes warnings for people.
+func (e Env) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+}
+
+// version is what this binary was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+type storeFlag struct {
+	Store string `help:"The ledger: a SQLite file; also DOGEAR_STORE. Default: in the user's state folder." placeholder:"PATH"`
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(c *call) error {
+	_, err := fmt.Fprintln(c.Stdout, "dogear", version())
+	return err
+}

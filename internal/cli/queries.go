@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/sink/folder"
+)
+
+// jobQuery is a command that prints rows of one job.
+type jobQuery struct {
+	Job  string `arg:"" help:"The job's name."`
+	JSON bool   `name:"json" help:"One JSON object a line."`
+	storeFlag
+}
+
+// rows streams a sequence to standard output: as JSON, or as lines for people.
+func rows[T any](c *call, asJSON bool, seq iter.Seq2[T, error], row func(T) any, line func(T) string) error {
+	out := bufio.NewWriter(c.Stdout)
+	enc := json.NewEncoder(out)
+	for v, err := range seq {
+		if err != nil {
+			out.Flush()
+			return &codedError{code: exitIO, err: err}
+		}
+		if asJSON {
+			err = enc.Encode(row(v))
+		} else {
+			_, err = fmt.Fprintln(out, shown(line(v)))
+		}
+		if err != nil {
+			return nil // the reader of the pipe has gone
+		}
+	}
+	out.Flush()
+	return nil
+}
+
+type remainingCmd struct{ jobQuery }
+
+// Help is the text behind --help.
+func (remainingCmd) Help() string { return remainingHelp }
+
+type remainingRow struct {
+	ID        string `json:"id"`
+	Version   string `json:"version,omitempty"`
+	State     string `json:"state"`
+	Attempts  int    `json:"attempts"`
+	NotBefore string `json:"not_before,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Run prints what is not done.
+func (r *remainingCmd) Run(c *call) error {
+	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+		reason := func(d ledger.Remaining) string {
+			if d.State == dogear.Pending && d.Attempts >= job.Settings.Attempts {
+				return "attempts: " + orElse(d.Reason, "its cap is used up")
+			}
+			return d.Reason
+		}
+		return rows(c, r.JSON, s.Remaining(c.ctx, job.ID), func(d ledger.Remaining) any {
+			return remainingRow{d.ID, d.Version, d.State.String(), d.Attempts, stamp(d.NotBefore), reason(d)}
+		}, func(d ledger.Remaining) string {
+			line := fmt.Sprintf("%-9s %d  %s", d.State, d.Attempts, d.ID)
+			if !d.NotBefore.IsZero() {
+				line += "  not before " + stamp(d.NotBefore)
+			}
+			if why := reason(d); why != "" {
+				line += "  (" + why + ")"
+			}
+			return line
+		})
+	})
+}
+
+type resultsCmd struct{ jobQuery }
+
+// Run prints what is done.
+func (r *resultsCmd) Run(c *call) error {
+	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+		return rows(c, r.JSON, s.Results(c.ctx, job.ID), func(d dogear.Result) any { return folder.RowOf(d) },
+			func(d dogear.Result) string { return fmt.Sprintf("%s  %d  %s", d.Path, d.Size, d.ID) })
+	})
+}
+
+type changedCmd struct{ jobQuery }
+
+// changedRow is one document whose version is no longer the job's.
+type changedRow struct {
+	ID      string `json:"id"`
+	Version string `json:"version,omitempty"`
+	Found   string `json:"found,omitempty"`
+}
+
+// Run prints documents whose version is no longer the job's.
+func (r *changedCmd) Run(c *call) error {
+	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+		return rows(c, r.JSON, onlyChanged(s.Remaining(c.ctx, job.ID)),
+			func(d ledger.Remaining) any { return changedRow{d.ID, d.Version, d.Found} },
+			func(d ledger.Remaining) string { return fmt.Sprintf("%s  %s → %s", d.ID, d.Version, d.Found) })
+	})
+}
+
+func onlyChanged(seq iter.Seq2[ledger.Remaining, error]) iter.Seq2[ledger.Remaining, error] {
+	return func(yield func(ledger.Remaining, error) bool) {
+		for d, err := range seq {
+			if err != nil || d.State == dogear.Changed {
+				if !yield(d, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+type runsCmd struct{ jobQuery }
+
+// Run prints the runs of a job.
+func (r *runsCmd) Run(c *call) error {
+	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+		return rows(c, r.JSON, s.Runs(c.ctx, job.ID), func(d ledger.Run) any { return runSummaryOf(d) },
+			func(d ledger.Run) string {
+				return fmt.Sprintf("%d  %s  %s  %s: %d done, %d requests, %d throttled", d.Number, stamp(d.Started),
+					orElse(stamp(d.Ended), "still running"), orElse(string(d.Reason), "running"), d.Done, d.Sent, d.Throttled)
+			})
+	})
+}
+
+type requestsCmd struct{ jobQuery }
+
+// requestRow is one request as scripts read it.
+type requestRow struct {
+	N         int64    `json:"n"`
+	Parent    int64    `json:"parent,omitempty"`
+	Run       int64    `json:"run"`
+	ID        string   `json:"id,omitempty"`
+	Scopes    []string `json:"scopes"`
+	Kind      string   `json:"kind"`
+	GrantedAt string   `json:"granted_at"`
+	SentAt    string   `json:"sent_at,omitempty"`
+	EndedAt   string   `json:"ended_at,omitempty"`
+	Status    int      `json:"status,omitempty"`
+	Outcome   string   `json:"outcome,omitempty"`
+	Hint      string   `json:"hint,omitempty"`
+	WaitUntil string   `json:"wait_until,omitempty"`
+	Bytes     int64    `json:"bytes"`
+}
+
+// Run prints every request of a job.
+func (r *requestsCmd) Run(c *call) error {
+	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+		return rows(c, r.JSON, s.Requests(c.ctx, job.ID), func(d dogear.Request) any {
+			return requestRow{d.N, d.Parent, d.Run, d.DocID, d.Scopes, d.Kind.String(), stamp(d.Granted), stamp(d.Sent), stamp(d.Ended),
+				d.Status, d.Outcome.String(), d.Hint, stamp(d.Until), d.Bytes}
+		}, func(d dogear.Request) string {
+			return fmt.Sprintf("%d  %s  %-8s %d %s  %s", d.N, stamp(d.Granted), d.Kind, d.Status, d.Outcome, d.DocID)
+		})
+	})
+}
+
+type forgetCmd struct {
+	Job string `arg:"" help:"The job's name."`
+	storeFlag
+}
+
+// Run drops a job from the ledger.
+func (r *forgetCmd) Run(c *call) error {
+	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+		if err := s.Forget(c.ctx, job.ID); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Stderr, "%s: forgotten; its results stay in %s\n", job.Name, job.Settings.SinkShown)
+		return nil
+	})
+}

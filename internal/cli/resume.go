@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dogear/dogear/ledger"
+)
+
+type resumeCmd struct {
+	Job string `arg:"" help:"The job's name."`
+	jobFlags
+	roundFlags
+	storeFlag
+}
+
+// Help is the text behind --help.
+func (resumeCmd) Help() string { return resumeHelp }
+
+// Run reads what is not done.
+func (r *resumeCmd) Run(c *call) error {
+	if err := r.roundFlags.check(); err != nil {
+		return err
+	}
+	if err := r.jobFlags.check(); err != nil {
+		return err
+	}
+	s, err := c.open(r.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	job, err := c.job(s, r.Job)
+	if err != nil {
+		return err
+	}
+	before := job.Settings
+	if err := r.apply(&job.Settings, job.Settings.Source); err != nil {
+		return err
+	}
+	if err := checkCredentials(job.Settings); err != nil {
+		return err
+	}
+	sources, err := reopenSources(c, job.Settings)
+	if err != nil {
+		return err
+	}
+	defer sources.close()
+	if !same(before, job.Settings) {
+		if err := s.SetSettings(c.ctx, job.ID, job.Settings); err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
+		if err := rescope(c.ctx, s, job); err != nil {
+			return err
+		}
+	}
+	if err := c.compare(s, job, sources); err != nil {
+		return err
+	}
+	out, err := openFolder(s, job.Name, job.Settings)
+	if err != nil {
+		return err
+	}
+	return c.run(session{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
+}
+
+func same(a, b ledger.Settings) bool {
+	return slices.Equal(a.Headers, b.Headers) && fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
+}
+
+// compare tells how a list has changed since it was read. A job never grows.
+func (c *call) compare(s ledger.Store, job ledger.Job, sources *sources) error {
+	if !sources.changed(job.Settings.Digest) {
+		return nil
+	}
+	var added, gone, moved int64
+	seen := make([]uint64, job.Total/64+1)
+	for doc, err := range sources.documents(c.ctx) {
+		if err != nil {
+			fmt.Fprintf(c.Stderr, "dogear: the list has changed and cannot be compared: %s\n", shown(err.Error()))
+			return nil
+		}
+		stored, found, err := s.Compare(c.ctx, job.ID, doc)
+		if err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
+		if !found {
+			added++
+			continue
+		}
+		if !doc.Secret && stored.Address != doc.Address || stored.Version != doc.Version || stored.SHA256 != doc.SHA256 {
+			moved++
+		}
+		i := stored.Seq - job.First
+		seen[i/64] |= 1 << (i % 64)
+	}
+	if c.ctx.Err() != nil {
+		return &codedError{code: cancelCode(c.ctx), err: errors.New("stopped before anything was sent")}
+	}
+	for i := range job.Total {
+		if seen[i/64]&(1<<(i%64)) == 0 {
+			gone++
+		}
+	}
+	fmt.Fprintf(c.Stderr, "dogear: the list has changed since the job was made: %d new lines (not read: a job never grows), %d gone, %d with another address, version or digest\n",
+		added, gone, moved)
+	if added > 0 {
+		fmt.Fprintln(c.Stderr, "  try: a new job with `dogear read`")
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/gate"
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/reader"
+	"github.com/dogear/dogear/sink/folder"
+	"github.com/dogear/dogear/wire"
+)
+
+// session is everything that one run needs.
+type session struct {
+	store     ledger.Store
+	job       ledger.Job
+	sink      *folder.Sink
+	sources   *sources
+	flags     roundFlags
+	storeFlag string
+}
+
+// run reads one round, shows it, and returns its end as an exit code.
+func (c *call) run(s session) error {
+	defer s.sink.Close()
+	set := s.job.Settings
+	w, err := wire.New(wire.Config{IdleTimeout: set.IdleTimeout})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	defer w.Close()
+	if err := c.confirm(s); err != nil {
+		return err
+	}
+	end := s.flags.Deadline.at
+	if !s.flags.Deadline.given {
+		end = time.Now().Add(24 * time.Hour).Round(0)
+	}
+	g, err := gate.New(gate.Config{
+		Store: s.store, Wire: w, By: "job " + s.job.Name, Deadline: end, RequireConfirmed: true,
+		MaxThrottles: set.MaxThrottles, MaxRequests: set.MaxRequests,
+		BackoffBase: set.BackoffBase, BackoffMax: set.BackoffMax,
+	})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	cfg := reader.Config{
+		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: sink{s.sink}, Credentials: newCredentials(set),
+		Log: c.logger(), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
+		Scopes: func(u *url.URL) []string { return scopesOf(s.job, []string{dogear.HostKey(u)}) },
+	}
+	if s.flags.Grace != nil {
+		cfg.Grace = *s.flags.Grace
+	}
+	if set.Scope != "" {
+		cfg.Confirm = confirmer(s, "--scope "+set.Scope)
+	}
+	return c.finish(s, g, reader.New(cfg))
+}
+
+// finish runs the reader under a view, and says how it ended.
+func (c *call) finish(s session, g *gate.Gate, r *reader.Runner) error {
+	ctx, stop := context.WithCancelCause(c.ctx)
+	defer stop(nil)
+	go func() { // a signal's cause becomes the run's reason
+		<-c.ctx.Done()
+		stop(&reader.Stop{Reason: dogear.Cancelled, Err: context.Cause(c.ctx)})
+	}()
+	v := c.view(s, g, r)
+	end, err := r.Run(ctx)
+	v.close()
+	if err != nil {
+		return err
+	}
+	code := exits[end.Reason]
+	switch counts, err := s.store.Counts(context.WithoutCancel(c.ctx), s.job.ID); {
+	case err != nil:
+		return &codedError{code: exitIO, err: err}
+	case end.Reason == dogear.Completed && counts.Documents[dogear.Done] < s.job.Total:
+		code = exitData
+	case end.Reason == dogear.Cancelled:
+		code = cancelCode(c.ctx)
+	}
+	if s.flags.JSON {
+		sum, err := summarize(context.WithoutCancel(c.ctx), s.store, s.job)
+		if err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
+		if err := json.NewEncoder(c.Stdout).Encode(sum); err != nil {
+			return err
+		}
+	}
+	c.say(s, end)
+	if code != 0 {
+		return exitError(code)
+	}
+	return nil
+}
+
+// who is the user, for records of who confirmed or released.
+func who() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "unknown"
+}
+
+// confirmer confirms scopes as they are met, each once.
+func confirmer(s session, source string) func(context.Context, string) error {
+	known := newOnce()
+	set := s.job.Settings
+	return func(ctx context.Context, key string) error {
+		return known.do(key, func() error {
+			by := dogear.Confirmation{By: who(), Source: source, At: time.Now()}
+			return s.store.Confirm(ctx, key, by, set.Rate, set.Burst, set.Concurrency)
+		})
+	}
+}
+
+// confirm sees to it that every scope of the job is confirmed before anything is sent: by
+// the flag, by an earlier confirmation, or by asking at a terminal. Where nobody can be
+// asked the run will say so (W6).
+func (c *call) confirm(s session) error {
+	lanes, err := s.store.Lanes(c.ctx, s.job.ID)
+	if err != nil {
+		return &codedError{code: exitIO, err: err}
+	}
+	set := s.job.Settings
+	if set.Scope != "" {
+		confirm := confirmer(s, "--scope "+set.Scope)
+		for _, key := range keysOf(lanes) {
+			if err := confirm(c.ctx, key); err != nil {
+				return &codedError{code: exitIO, err: err}
+			}
+		}
+		return nil
+	}
+	open, err := unconfirmed(c.ctx, s.store, keysOf(lanes))
+	if err != nil {
+		return &codedError{code: exitIO, err: err}
+	}
+	if len(open) > 0 {
+		if err := c.ask(s, open); err != nil {
+			return err
+		}
+	}
+	if set.Rate > 0 || set.Burst > 0 || set.Concurrency > 0 { // the last statement counts for every process
+		scopes, err := confirmations(c.ctx, s.store)
+		if err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
+		for _, key := range keysOf(lanes) {
+			if by := scopes[key]; by.OK() {
+				if err := s.store.Confirm(c.ctx, key, by, set.Rate, set.Burst, set.Concurrency); err != nil {
+					return &codedError{code: exitIO, err: err}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func keysOf(lanes []ledger.Lane) []string {
+	seen := map[string]bool{}
+	var keys []string
+	for _, l := range lanes {
+		for _, k := range l.Scopes {
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+func confirmations(ctx context.Context, s ledger.Store) (map[string]dogear.Confirmation, error) {
+	out := map[string]dogear.Confirmation{}
+	for sc, err := range s.Scopes(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		out[sc.Key] = sc.Confirmed
+	}
+	return out, nil
+}
+
+func unconfirmed(ctx context.Context, s ledger.Store, keys []string) ([]string, error) {
+	known, err := confirmations(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var open []string
+	for _, k := range keys {
+		if !known[k].OK() {
+			open = append(open, k)
+		}
+	}
+	return open, nil
+}
+
+// say tells people how the run ended, what remains and what to do next.
+func (c *call) say(s session, end reader.Ending) {
+	ctx := context.WithoutCancel(c.ctx)
+	counts, err := s.store.Counts(ctx, s.job.ID)
+	if err != nil {
+		return
+	}
+	w := c.Stderr
+	done, total := counts.Documents[dogear.Done], s.job.Total
+	fmt.Fprintf(w, "%s: %s: %d of %d documents done", s.job.Name, end.Reason, done, total)
+	for _, st := range []dogear.State{dogear.Pending, dogear.InDoubt, dogear.Changed, dogear.Denied, dogear.Gone, dogear.Failed} {
+		if n := counts.Documents[st]; n > 0 {
+			fmt.Fprintf(w, ", %d %s", n, st)
+		}
+	}
+	fmt.Fprintf(w, "; %d requests sent, %d throttled\n", counts.Sent, counts.Throttled)
+	if end.Missing > 0 {
+		fmt.Fprintf(w, "  %d results were missing in the sink or of another size: their documents were read again\n", end.Missing)
+	}
+	if u, ok := errors.AsType[*reader.UnconfirmedError](end.Err); ok {
+		fmt.Fprintf(w, "dogear: nobody has said which requests share the quota of %s\n", strings.Join(u.Keys, ", "))
+		for _, k := range u.Keys[:min(3, len(u.Keys))] {
+			fmt.Fprintf(w, "  try: dogear scopes confirm %s --source 'how you know'%s\n", k, storeArg(s.storeFlag))
+		}
+		fmt.Fprintf(w, "  or:  dogear resume %s --scope host%s\n", s.job.Name, storeArg(s.storeFlag))
+		return
+	}
+	if end.Err != nil && end.Reason != dogear.Cancelled {
+		fmt.Fprintf(w, "dogear: %s\n", shown(end.Err.Error()))
+	}
+	switch {
+	case end.Reason == dogear.Completed && done == total:
+	case end.Reason == dogear.Completed || end.Reason == dogear.AttemptsExhausted:
+		fmt.Fprintf(w, "  try: dogear remaining %s%s\n", s.job.Name, storeArg(s.storeFlag))
+	case !end.NotBefore.IsZero():
+		fmt.Fprintf(w, "  try: dogear resume %s%s at or after %s\n", s.job.Name, storeArg(s.storeFlag), stamp(end.NotBefore))
+	default:
+		fmt.Fprintf(w, "  try: dogear resume %s%s\n", s.job.Name, storeArg(s.storeFlag))
+	}
+}
+
+func storeArg(store string) string {
+	if store == "" {
+		return ""
+	}
+	return " --store " + store
+}

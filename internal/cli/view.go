@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/gate"
+	"github.com/dogear/dogear/reader"
+)
+
+// view shows a run while it goes: a live bar at a terminal, else a line now and then.
+type view struct {
+	call  *call
+	s     session
+	gate  *gate.Gate
+	run   *reader.Runner
+	done0 int64 // documents that earlier runs have done
+	left  int64 // documents that this run may read
+
+	quit chan struct{}
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	busy    time.Duration // time in which something could be sent
+	looked  time.Time
+	entered map[string]time.Time // waits that were shown
+}
+
+const (
+	lineEvery = 10 * time.Second
+	lookEvery = time.Second
+)
+
+func (c *call) view(s session, g *gate.Gate, r *reader.Runner) *view {
+	v := &view{call: c, s: s, gate: g, run: r, quit: make(chan struct{}), looked: time.Now(), entered: map[string]time.Time{}}
+	if counts, err := s.store.Counts(c.ctx, s.job.ID); err == nil {
+		v.done0 = counts.Documents[dogear.Done]
+	}
+	v.left = s.job.Total - v.done0
+	_, live := terminal(c.Stderr)
+	switch {
+	case s.flags.Progress == "none":
+	case s.flags.Progress == "auto" && live:
+		v.wg.Go(v.live)
+	default:
+		v.wg.Go(v.plain)
+	}
+	return v
+}
+
+func (v *view) close() {
+	close(v.quit)
+	v.wg.Wait()
+}
+
+// plain writes a line every ten seconds, and one whenever a wait begins.
+func (v *view) plain() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-v.quit:
+			return
+		case <-tick.C:
+		}
+		waits := v.waits()
+		if time.Since(last) < lineEvery && !v.newWait(waits) {
+			continue
+		}
+		last = time.Now()
+		line := v.counts()
+		for _, w := range waits {
+			line += "; " + waitText(w)
+		}
+		fmt.Fprintln(v.call.Stderr, shown(line))
+	}
+}
+
+// newWait reports whether a wait has begun or was lengthened since the last look.
+func (v *view) newWait(waits []gate.View) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	fresh := false
+	for _, w := range waits {
+		if w.NotBefore.After(v.entered[w.Key]) {
+			v.entered[w.Key] = w.NotBefore
+			fresh = fresh || w.Left > 2*time.Second
+		}
+	}
+	return fresh
+}
+
+// waits are the scopes that are closed now, the longest first.
+func (v *view) waits() []gate.View {
+	all := v.gate.View()
+	closed := slices.DeleteFunc(all, func(w gate.View) bool { return w.Left == 0 })
+	slices.SortFunc(closed, func(a, b gate.View) int { return int(b.Left - a.Left) })
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := time.Now()
+	if len(closed) == 0 || len(closed) < len(all) {
+		v.busy += now.Sub(v.looked)
+	}
+	v.looked = now
+	return closed
+}
+
+// counts is what there is to say of the run in one line.
+func (v *view) counts() string {
+	p := v.run.Progress()
+	line := fmt.Sprintf("%s: %d/%d documents, %s, %d requests, %d throttled", v.s.job.Name,
+		v.done0+p.Done, v.s.job.Total, bytesText(p.Bytes), p.Sent, p.Throttled)
+	if other := p.Changed + p.Denied + p.Gone + p.Failed; other > 0 {
+		line += fmt.Sprintf(", %d not to be had", other)
+	}
+	if p.Done > 0 {
+		line += fmt.Sprintf(", %.1f/s", float64(p.Done)/time.Since(p.Started).Seconds())
+	}
+	return line
+}
+
+// waitText says which scope waits until when, why, and how many wait behind it.
+func waitText(w gate.View) string {
+	until := time.Now().Add(w.Left)
+	text := fmt.Sprintf("%s waits %s until %s (%s, met by %s)", w.Key, round(w.Left), until.Format("15:04:05"), w.Cause, w.SetBy)
+	if w.Waiting > 0 {
+		text += fmt.Sprintf(", %d behind it", w.Waiting)
+	}
+	return text
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(100 * time.Millisecond)
+}
+
+// eta is how long the rest may take, with waits counted in: what is left at the rate at
+// which documents came while something could be sent, and the longest wait before it.
+func (v *view) eta(waits []gate.View) (time.Duration, bool) {
+	p := v.run.Progress()
+	v.mu.Lock()
+	busy := v.busy
+	v.mu.Unlock()
+	over := p.Done + p.Changed + p.Denied + p.Gone + p.Failed
+	if over == 0 || busy == 0 {
+		return 0, false
+	}
+	d := time.Duration(float64(busy) / float64(over) * float64(max(0, v.left-over)))
+	if len(waits) > 0 {
+		d += waits[0].Left
+	}
+	return d, true
+}
+
+// live draws a bar and, under it, a line for each scope that waits.
+func (v *view) live() {
+	out, _ := terminal(v.call.Stderr)
+	p := mpb.New(mpb.WithOutput(out), mpb.WithRefreshRate(200*time.Millisecond), mpb.WithWidth(40))
+	text := func(f func() string) decor.Decorator {
+		return decor.Any(func(decor.Statistics) string { return shown(f()) })
+	}
+	bar := p.AddBar(v.s.job.Total,
+		mpb.PrependDecorators(text(v.counts)),
+		mpb.AppendDecorators(text(v.ends)),
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {
+			for _, s := range v.waits() {
+				if _, err := fmt.Fprintln(w, "  "+shown(waitText(s))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}), false))
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for done := false; !done; {
+		select {
+		case <-v.quit:
+			done = true
+		case <-tick.C:
+		}
+		bar.SetCurrent(min(v.done0+v.run.Progress().Done, v.s.job.Total-1)) // full only when it is over
+	}
+	bar.SetCurrent(v.done0 + v.run.Progress().Done)
+	bar.Abort(false)
+	p.Wait()
+}
+
+// ends says when the run may be over: by itself, and by its deadline.
+func (v *view) ends() string {
+	var parts []string
+	if d, ok := v.eta(v.waits()); ok {
+		parts = append(parts, "about "+d.Round(time.Second).String()+" left")
+	}
+	if at := v.s.flags.Deadline.at; !at.IsZero() {
+		parts = append(parts, "deadline in "+time.Until(at).Round(time.Second).String())
+	}
+	return " " + strings.Join(parts, ", ")
+}

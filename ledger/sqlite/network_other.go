@@ -1,0 +1,6 @@
+//go:build !linux
+
+package sqlite
+
+// local cannot tell network file systems here.
+func local(string) error { return nil }

@@ -1,0 +1,235 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/gate"
+	"github.com/dogear/dogear/ledger"
+)
+
+// claimBlock is how many documents are claimed, or given back, in one transaction.
+const claimBlock = 256
+
+// lane reads the documents of one set of scopes.
+type lane struct {
+	run  *run
+	id   int64
+	keys []string
+	// open ends when nothing more of the lane can be sent; over says why.
+	open context.Context
+	over context.CancelCauseFunc
+
+	docs    chan dogear.Document
+	workers int
+	started int
+	all     sync.WaitGroup // of the workers, and of documents that went on without one
+	busy    atomic.Int64   // documents that are claimed and not finished
+	news    chan struct{}  // holds one: a document was finished
+}
+
+// lanes runs every lane to its end.
+func (r *run) lanes() {
+	list, err := r.Store.Lanes(r.dispatch, r.Job.ID)
+	if err != nil {
+		r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
+		return
+	}
+	var all sync.WaitGroup
+	for _, l := range list {
+		if l.Pending > 0 {
+			all.Go(func() { r.lane(l) })
+		}
+	}
+	all.Wait()
+}
+
+// lane reads one lane until nothing of it can be read in this run.
+func (r *run) lane(rec ledger.Lane) {
+	l := &lane{
+		run: r, id: rec.ID, keys: rec.Scopes,
+		docs:    make(chan dogear.Document),
+		workers: r.workers(rec.Scopes),
+		news:    make(chan struct{}, 1),
+	}
+	l.open, l.over = context.WithCancelCause(r.dispatch)
+	defer l.over(nil)
+	err := l.feed()
+	close(l.docs)
+	l.all.Wait()
+	switch {
+	case r.dispatch.Err() != nil:
+	case l.open.Err() != nil:
+		r.note(context.Cause(l.open))
+	case err != nil:
+		r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
+	}
+}
+
+// workers is how many requests a lane may have in flight: what the job says, else what the
+// scopes have agreed. The gate sees to the rest.
+func (r *run) workers(keys []string) int {
+	if r.set.Concurrency > 0 {
+		return r.set.Concurrency
+	}
+	n := dogear.DefaultConcurrency
+	for s, err := range r.Store.Scopes(r.dispatch) {
+		if err == nil && s.Concurrency > 0 && slices.Contains(keys, s.Key) {
+			n = s.Concurrency
+		}
+	}
+	return n
+}
+
+// feed claims documents and hands them out. It returns nil when the lane has nothing left.
+func (l *lane) feed() error {
+	for l.open.Err() == nil {
+		docs, err := l.run.Store.Claim(l.open, l.id, min(claimBlock, 4*l.workers), l.run.set.Attempts)
+		if err != nil {
+			return fmt.Errorf("claim documents: %w", err)
+		}
+		if len(docs) > 0 {
+			l.hand(docs)
+			continue
+		}
+		if done, err := l.idle(); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hand gives documents to workers, starting one while there are fewer than may work. What
+// cannot be handed out any more goes back to the ledger.
+func (l *lane) hand(docs []dogear.Document) {
+	l.busy.Add(int64(len(docs)))
+	for i, d := range docs {
+		if l.started < l.workers {
+			l.started++
+			l.all.Go(l.work)
+		}
+		select {
+		case l.docs <- d:
+		case <-l.open.Done():
+			l.giveBack(docs[i:])
+			return
+		}
+	}
+}
+
+func (l *lane) giveBack(docs []dogear.Document) {
+	fates := make([]dogear.Fate, len(docs))
+	for i, d := range docs {
+		fates[i] = dogear.Fate{Doc: d.Seq, State: dogear.Pending}
+	}
+	l.run.giveBack(fates)
+	l.busy.Add(-int64(len(docs)))
+}
+
+// idle waits where nothing can be claimed: for a document to be finished, for it may have
+// come back, or for one whose time is yet to come. It reports done when there are neither.
+func (l *lane) idle() (done bool, err error) {
+	due, err := l.run.Store.NextDue(l.open, l.id, l.run.set.Attempts)
+	if err != nil {
+		return false, fmt.Errorf("look for delayed documents: %w", err)
+	}
+	busy := l.busy.Load() > 0
+	wait := time.Hour
+	if !due.IsZero() {
+		wait = max(0, due.Sub(l.run.Store.Now()))
+		if at := time.Now().Add(wait); !busy && l.run.pastDeadline(at) {
+			l.over(&gate.WaitError{Key: l.keys[0], NotBefore: at})
+			return true, nil
+		}
+		wait = min(wait, time.Second) // a sleeping machine's timers stop: look again
+	} else if !busy {
+		select {
+		case <-l.news: // finished between the claim and the look at busy
+			return false, nil
+		default:
+			return true, nil
+		}
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-l.news:
+	case <-t.C:
+	case <-l.open.Done():
+	}
+	return false, nil
+}
+
+func (r *run) pastDeadline(wall time.Time) bool {
+	return !r.Deadline.IsZero() && !wall.Before(r.Deadline)
+}
+
+// work reads documents until there are no more.
+func (l *lane) work() {
+	for d := range l.docs {
+		if l.open.Err() != nil {
+			l.giveBack([]dogear.Document{d})
+			continue
+		}
+		l.read(d)
+	}
+}
+
+// finished is called once for every document that was read, whatever came of it.
+func (l *lane) finished() {
+	l.busy.Add(-1)
+	select {
+	case l.news <- struct{}{}:
+	default:
+	}
+}
+
+// refused sorts out why the gate admits nothing: some reasons end the run, others this lane.
+func (l *lane) refused(err error) {
+	r := l.run
+	_, waits := errors.AsType[*gate.WaitError](err)
+	_, spent := errors.AsType[*gate.ExhaustedError](err)
+	_, unconfirmed := errors.AsType[*gate.UnconfirmedError](err)
+	switch {
+	case l.open.Err() != nil:
+	case waits, spent:
+		l.over(err)
+	case unconfirmed:
+		r.stop(&Stop{Reason: dogear.ScopeUnconfirmed, Err: err})
+	case errors.Is(err, gate.ErrRequests):
+		r.stop(&Stop{Reason: dogear.RequestsExhausted, Err: err})
+	case errors.Is(err, ErrNoCredential):
+		r.stop(&Stop{Reason: dogear.StopUnauthorized, Err: err})
+	default:
+		r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
+	}
+}
+
+// ErrNoCredential says that a credential that the job names is not at hand. Credentials
+// wrap it.
+var ErrNoCredential = errors.New("the credential is not at hand")
+
+func (r *run) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.soft = append(r.soft, err)
+}
+
+// giveBack moves documents out of flight though the run may be ending.
+func (r *run) giveBack(fates []dogear.Fate) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.dispatch), 5*time.Second)
+	defer cancel()
+	for block := range slices.Chunk(fates, claimBlock) {
+		if err := r.Store.Return(ctx, block); err != nil {
+			// The claim ends with this process; the next run frees it.
+			r.Log.Warn("documents stay claimed until the next run", "err", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,288 @@
+// Package reader runs one bounded round over a job: claim, admit, send, judge, save, settle.
+//
+// Think of a run as a number of lanes, one for each set of scopes, so that the wait of one
+// holds no other. A lane claims documents and its workers read them; bodies stream into the
+// sink's temporary files; one saver makes them durable in groups and marks them done. Every
+// end of a run, a crash included, leaves a ledger from which the next goes on.
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/gate"
+	"github.com/dogear/dogear/ledger"
+)
+
+// Source knows where a document is read.
+type Source interface {
+	// Address is the address under which the document is read now, credentials included.
+	Address(doc dogear.Document) (string, error)
+}
+
+// Sink is where results are saved. Temporary files are known by their document's number,
+// results by their path.
+type Sink interface {
+	// Create opens a document's temporary file after its first keep bytes, which prefix reads.
+	Create(doc, keep int64) (w io.WriteCloser, prefix io.Reader, err error)
+	// SyncPart makes what a closed temporary file holds durable.
+	SyncPart(doc int64) error
+	// Sync makes the closed temporary files of these documents, and all that was placed
+	// before, durable.
+	Sync(docs []int64) error
+	// Place gives a temporary file its path. The error matches [fs.ErrExist] when that is
+	// taken; nothing is ever replaced.
+	Place(doc int64, path string) error
+	// Size is the size of a result; the error matches [fs.ErrNotExist] if it is missing.
+	Size(path string) (int64, error)
+	// Held is the size of a document's temporary file; the error matches [fs.ErrNotExist].
+	Held(doc int64) (int64, error)
+	// Sweep removes the temporary files of all documents but those that keep names.
+	Sweep(keep func(doc int64) bool) error
+	// WriteList writes the list of all results.
+	WriteList(rows iter.Seq2[dogear.Result, error]) error
+	// Name is a path for a document: its nth alternative where the ones before are taken.
+	Name(name, id string, n int) string
+	// Fold is the form in which no two paths may be equal.
+	Fold(path string) string
+}
+
+// Credentials sign requests at the moment of sending.
+type Credentials interface {
+	// Sign puts credentials and headers on a request to one of the job's own addresses.
+	Sign(*http.Request) error
+	// Renew reports whether other credentials are at hand now than those on a request that
+	// was refused.
+	Renew(refused *http.Request) bool
+	// Names are the headers that must not reach another origin.
+	Names() []string
+}
+
+// Config configures a run. Zero fields mean the defaults that are named.
+type Config struct {
+	Store       ledger.Store
+	Job         ledger.Job
+	Gate        *gate.Gate
+	Source      Source
+	Sink        Sink
+	Credentials Credentials // nil: none
+	Log         *slog.Logger
+	// Deadline is the wall time of the run's end; zero means none.
+	Deadline time.Time
+	// Grace is what requests in flight get at the end.
+	Grace time.Duration
+	// Abort ends the grace at once when it is closed.
+	Abort <-chan struct{}
+	// Scopes names the scopes of an address.
+	Scopes func(*url.URL) []string
+	// Confirm is called when a redirect leads to a scope that was not listed, before its
+	// first request; nil leaves such scopes unconfirmed.
+	Confirm func(ctx context.Context, key string) error
+}
+
+// A Stop is a reason to end the run at once. Cancel a run's context with it as the cause.
+type Stop struct {
+	Reason dogear.StopReason
+	Err    error // nil where the reason says all
+}
+
+func (s *Stop) Error() string {
+	if s.Err == nil {
+		return string(s.Reason)
+	}
+	return fmt.Sprintf("%s: %v", s.Reason, s.Err)
+}
+
+func (s *Stop) Unwrap() error { return s.Err }
+
+// An Ending is how a run ended.
+type Ending struct {
+	Run    ledger.Run
+	Reason dogear.StopReason
+	// Err is what made it end, where that is more than the reason says.
+	Err error
+	// Missing are results that the ledger had and the sink had not any more.
+	Missing int64
+	// NotBefore is when the earliest remaining wait is over, in wall time; zero if none is.
+	NotBefore time.Time
+	Scope     string // whose wait that is
+}
+
+// run is one round in progress.
+type run struct {
+	Config
+	set  ledger.Settings
+	id   int64
+	stop context.CancelCauseFunc // of dispatch
+
+	dispatch context.Context // ends when nothing more may be sent
+	flight   context.Context // ends when nothing more may be received
+	saves    chan saved
+	outages  outages
+	detached chan struct{} // bounds the documents that wait for another lane's scope
+
+	mu       sync.Mutex
+	soft     []error // why lanes ended with documents left
+	held     []dogear.Fate
+	resolved map[int64]int // how often a document's redirect was asked for again
+	denied   int           // refusals in a row
+	count    Progress
+}
+
+// Progress is how far a run is, for people.
+type Progress struct {
+	Done, Changed, Denied, Gone, Failed int64
+	Bytes, Sent, Throttled              int64
+	Started                             time.Time
+}
+
+// A Runner is one run. Its Progress may be asked for while it goes.
+type Runner struct{ r *run }
+
+// New prepares a run.
+func New(cfg Config) *Runner {
+	return &Runner{&run{
+		Config:   cfg,
+		set:      cfg.Job.Settings,
+		saves:    make(chan saved, 1024),
+		outages:  outages{rows: map[string][]failure{}},
+		resolved: map[int64]int{},
+		detached: make(chan struct{}, 256),
+		count:    Progress{Started: time.Now()},
+	}}
+}
+
+// Progress tells how far the run is.
+func (x *Runner) Progress() Progress {
+	x.r.mu.Lock()
+	defer x.r.mu.Unlock()
+	return x.r.count
+}
+
+// Run reads until nothing is left that may be read now, the deadline is near, or ctx is
+// done; a cause of ctx that is a [*Stop] becomes the reason. When it returns, so has every
+// goroutine that it started, and the ledger has everything.
+func (x *Runner) Run(ctx context.Context) (Ending, error) {
+	r := x.r
+	rec, err := r.Store.Begin(ctx, r.Job.ID, r.Deadline)
+	if err != nil {
+		return Ending{}, err
+	}
+	r.id = rec.ID
+	end := Ending{Run: rec}
+	if end.Missing, err = r.reconcile(ctx); err != nil {
+		end.Reason, end.Err = reasonOf(err, dogear.SinkFailed), err
+		return end, r.finish(&end)
+	}
+	if err := r.confirmed(ctx); err != nil {
+		end.Reason, end.Err = reasonOf(err, dogear.LedgerFailed), err
+		return end, r.finish(&end)
+	}
+	if err := r.round(ctx); err != nil {
+		end.Reason, end.Err = reasonOf(err, dogear.LedgerFailed), err
+	} else {
+		r.judgeEnd(&end)
+	}
+	return end, r.finish(&end)
+}
+
+// round reads until everything has ended, and reports a hard reason to stop, if any.
+func (r *run) round(ctx context.Context) error {
+	var abort context.CancelCauseFunc
+	r.flight, abort = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	r.dispatch, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
+	if !r.Deadline.IsZero() {
+		var cancel context.CancelFunc
+		r.dispatch, cancel = context.WithDeadlineCause(r.dispatch, r.Deadline, &Stop{Reason: dogear.Deadline})
+		defer cancel()
+	}
+	gateCtx, closeGate := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeGate()
+	var all sync.WaitGroup
+	all.Go(func() { r.watchGrace(abort) })
+	var gateErr error
+	all.Go(func() {
+		if gateErr = r.Gate.Run(gateCtx); gateErr != nil {
+			r.stop(&Stop{Reason: dogear.LedgerFailed, Err: gateErr})
+		}
+	})
+	all.Go(func() { r.save() })
+
+	r.lanes()
+	close(r.saves)
+	hard := context.Cause(r.dispatch)
+	r.stop(nil)
+	closeGate()
+	all.Wait()
+	r.returnHeld()
+	if hard == nil {
+		hard = context.Cause(r.dispatch) // the saver may have failed last
+		if errors.Is(hard, context.Canceled) {
+			hard = nil
+		}
+	}
+	return hard
+}
+
+// watchGrace aborts what is in flight when dispatch has ended and the grace is over, or at
+// once when the run is told to.
+func (r *run) watchGrace(abort context.CancelCauseFunc) {
+	select {
+	case <-r.dispatch.Done():
+	case <-r.Abort:
+		r.stop(&Stop{Reason: dogear.Cancelled})
+	}
+	t := time.NewTimer(r.Grace)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.Abort:
+	case <-r.flight.Done():
+	}
+	abort(errAborted)
+}
+
+// errAborted ends requests in flight when the grace is over.
+var errAborted = errors.New("the run ended before the answer was whole")
+
+// finish records the run's end, though its context may be done.
+func (r *run) finish(end *Ending) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var listErr error
+	if end.Reason != dogear.SinkFailed {
+		listErr = r.Sink.WriteList(r.Store.Results(ctx, r.Job.ID))
+	}
+	if err := r.Store.EndRun(ctx, r.id, end.Reason); err != nil {
+		if end.Reason != dogear.LedgerFailed {
+			end.Reason, end.Err = dogear.LedgerFailed, err
+		}
+		return nil
+	}
+	if listErr != nil && end.Err == nil {
+		end.Err = fmt.Errorf("write the sink's list of results: %w", listErr)
+		if end.Reason == dogear.Completed {
+			end.Reason = dogear.SinkFailed
+		}
+	}
+	return nil
+}
+
+// reasonOf is the reason that an error carries, or the one given.
+func reasonOf(err error, otherwise dogear.StopReason) dogear.StopReason {
+	if s, ok := errors.AsType[*Stop](err); ok {
+		return s.Reason
+	}
+	return otherwise
+}

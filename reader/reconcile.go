@@ -1,0 +1,92 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/ledger"
+)
+
+// reconcile makes the sink and the ledger agree before anything is read: results that were
+// settled get their names (K2), and documents whose result is missing or of another size
+// are pending again (K3). It reports how many those are.
+func (r *run) reconcile(ctx context.Context) (missing int64, err error) {
+	// Collected first: a sequence is not changed while it is read. They are one group.
+	var unplaced []ledger.Settlement
+	for row, err := range r.Store.Unplaced(ctx, r.Job.ID) {
+		if err != nil {
+			return 0, &Stop{Reason: dogear.LedgerFailed, Err: err}
+		}
+		unplaced = append(unplaced, row)
+	}
+	var placed []int64
+	for _, row := range unplaced {
+		if err := r.placeAgain(ctx, row); err != nil {
+			return 0, err
+		}
+		placed = append(placed, row.Doc)
+	}
+	if len(placed) > 0 {
+		if err := r.notePlaced(placed); err != nil {
+			return 0, err
+		}
+	}
+	if missing, err = r.findMissing(ctx); err != nil {
+		return missing, err
+	}
+	if _, err := r.Store.Recheck(ctx, r.Job.ID, r.set.Attempts); err != nil {
+		return missing, &Stop{Reason: dogear.LedgerFailed, Err: err}
+	}
+	return missing, r.sweep(ctx)
+}
+
+// placeAgain finishes what a crash may have cut between the ledger's commit and the rename.
+// Where neither name holds the result, findMissing will see that it is gone.
+func (r *run) placeAgain(ctx context.Context, row ledger.Settlement) error {
+	held, err := r.Sink.Held(row.Doc)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && held != row.Size {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for the temporary file of %s: %w", row.ID, err)
+	}
+	return r.place(ctx, dogear.Document{ID: row.ID, Name: row.Path}, row)
+}
+
+// findMissing compares names and sizes of all results with the sink, in constant memory.
+func (r *run) findMissing(ctx context.Context) (n int64, err error) {
+	var gone []int64
+	for res, err := range r.Store.Results(ctx, r.Job.ID) {
+		if err != nil {
+			return n, &Stop{Reason: dogear.LedgerFailed, Err: err}
+		}
+		size, err := r.Sink.Size(res.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && size != res.Size:
+			r.Log.Warn("a result is missing or of another size: its document is read again", "doc", res.ID, "path", res.Path)
+			gone = append(gone, res.Doc)
+		case err != nil:
+			return n, fmt.Errorf("look for the result %s: %w", res.Path, err)
+		}
+	}
+	for len(gone) > 0 {
+		k := min(len(gone), claimBlock)
+		if err := r.Store.Reopen(ctx, gone[:k], "its result was missing"); err != nil {
+			return n, &Stop{Reason: dogear.LedgerFailed, Err: err}
+		}
+		n += int64(k)
+		gone = gone[k:]
+	}
+	return n, nil
+}
+
+// sweep removes temporary files that nobody will go on with.
+func (r *run) sweep(ctx context.Context) error {
+	return r.Sink.Sweep(func(doc int64) bool {
+		p, err := r.Store.Partial(ctx, doc)
+		return err != nil || p.Size > 0
+	})
+}

@@ -1,0 +1,193 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/ledger"
+)
+
+const (
+	groupMost = 512                   // documents that are made durable together
+	groupWait = 20 * time.Millisecond // for company, while the run goes on
+)
+
+// saved is a body that is whole and waits to be made durable.
+type saved struct {
+	doc    dogear.Document
+	result dogear.Result
+}
+
+// save makes bodies durable and marks their documents done, group by group, until there are
+// no more. A group that was settled is placed, and noted as placed with the next.
+func (r *run) save() {
+	var placed []int64
+	for first := range r.saves {
+		group := r.gather(first)
+		done, err := r.saveGroup(group, placed)
+		if err != nil {
+			r.stop(&Stop{Reason: reasonOf(err, dogear.SinkFailed), Err: err})
+			r.drop(group)
+			for s := range r.saves {
+				r.drop([]saved{s})
+			}
+			return
+		}
+		placed = done
+	}
+	if len(placed) > 0 {
+		if err := r.notePlaced(placed); err != nil {
+			r.Log.Warn("the next run will look at the last results again", "err", err)
+		}
+	}
+}
+
+// gather collects a group: what is there, and while the run goes on what comes in a moment.
+func (r *run) gather(first saved) []saved {
+	group := []saved{first}
+	t := time.NewTimer(groupWait)
+	defer t.Stop()
+	for len(group) < groupMost {
+		select {
+		case s, ok := <-r.saves:
+			if !ok {
+				return group
+			}
+			group = append(group, s)
+		case <-t.C:
+			return group
+		case <-r.dispatch.Done():
+			for len(group) < groupMost {
+				select {
+				case s, ok := <-r.saves:
+					if !ok {
+						return group
+					}
+					group = append(group, s)
+				default:
+					return group
+				}
+			}
+		}
+	}
+	return group
+}
+
+// saveGroup makes a group durable, settles it together with the group before, which is
+// durably placed now, and places it.
+func (r *run) saveGroup(group []saved, placed []int64) ([]int64, error) {
+	ctx, cancel := r.finishing()
+	defer cancel()
+	docs := make([]int64, len(group))
+	for i, s := range group {
+		docs[i] = s.doc.Seq
+	}
+	if err := r.Sink.Sync(docs); err != nil {
+		return nil, &Stop{Reason: dogear.SinkFailed, Err: fmt.Errorf("make results durable: %w", err)}
+	}
+	rows, err := r.name(ctx, group)
+	if err == nil {
+		err = r.Store.Settle(ctx, r.id, rows, placed)
+	}
+	if err != nil {
+		return nil, &Stop{Reason: dogear.LedgerFailed, Err: fmt.Errorf("mark %d documents done: %w", len(rows), err)}
+	}
+	for i, row := range rows {
+		if err := r.place(ctx, group[i].doc, row); err != nil {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.denied = 0
+	for _, row := range rows {
+		r.count.Done++
+		r.count.Bytes += row.Size
+	}
+	return docs, nil
+}
+
+// finishing is a context for what has to be written down though the run is over.
+func (r *run) finishing() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.dispatch), 30*time.Second)
+}
+
+// name gives each result a path that no other of the job has.
+func (r *run) name(ctx context.Context, group []saved) ([]ledger.Settlement, error) {
+	rows := make([]ledger.Settlement, len(group))
+	tries := make([]int, len(group))
+	unsure := make([]int, len(group))
+	for i := range group {
+		unsure[i] = i
+	}
+	used := map[string]bool{}
+	for len(unsure) > 0 {
+		folded := make([]string, len(unsure))
+		for j, i := range unsure {
+			path := r.Sink.Name(group[i].doc.Name, group[i].doc.ID, tries[i])
+			rows[i] = ledger.Settlement{Result: group[i].result, Folded: r.Sink.Fold(path)}
+			rows[i].Path = path
+			folded[j] = rows[i].Folded
+		}
+		taken, err := r.Store.Taken(ctx, r.Job.ID, folded)
+		if err != nil {
+			return nil, fmt.Errorf("look for taken names: %w", err)
+		}
+		var again []int
+		for _, i := range unsure {
+			if f := rows[i].Folded; taken[f] || used[f] {
+				tries[i]++
+				again = append(again, i)
+			} else {
+				used[f] = true
+			}
+		}
+		unsure = again
+	}
+	return rows, nil
+}
+
+// place gives a settled result its path. Where something foreign has it, the ledger gets
+// another path first.
+func (r *run) place(ctx context.Context, d dogear.Document, row ledger.Settlement) error {
+	for n := 1; ; n++ {
+		err := r.Sink.Place(row.Doc, row.Path)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return &Stop{Reason: dogear.SinkFailed, Err: fmt.Errorf("place %s: %w", row.Path, err)}
+		}
+		row.Path = r.Sink.Name(d.Name, d.ID, n)
+		row.Folded = r.Sink.Fold(row.Path)
+		taken, err := r.Store.Taken(ctx, r.Job.ID, []string{row.Folded})
+		if err == nil && !taken[row.Folded] {
+			err = r.Store.Rename(ctx, row.Doc, row.Path, row.Folded)
+		}
+		if err != nil {
+			return &Stop{Reason: dogear.LedgerFailed, Err: fmt.Errorf("give %s another name: %w", d.ID, err)}
+		}
+	}
+}
+
+func (r *run) notePlaced(docs []int64) error {
+	ctx, cancel := r.finishing()
+	defer cancel()
+	if err := r.Sink.Sync(nil); err != nil {
+		return err
+	}
+	return r.Store.Settle(ctx, r.id, nil, docs)
+}
+
+// drop gives back documents that were received and could not be saved.
+func (r *run) drop(group []saved) {
+	fates := make([]dogear.Fate, len(group))
+	for i, s := range group {
+		fates[i] = dogear.Fate{Doc: s.doc.Seq, State: dogear.Pending, Reason: "could not be saved"}
+	}
+	r.giveBack(fates)
+}
