@@ -122,7 +122,8 @@ func (p *process) Decide(_ context.Context, keys []string, decide func(*dogear.D
 	}
 	decide(d)
 	for k, s := range d.Scopes {
-		m.scopes[k] = s
+		c := *s // the gate goes on reading its own
+		m.scopes[k] = &c
 	}
 	for _, e := range d.Ends {
 		delete(m.open, e.Request)

@@ -69,12 +69,11 @@ func (c *call) run(s session) error {
 
 // finish runs the reader under a view, and says how it ended.
 func (c *call) finish(s session, g *gate.Gate, r *reader.Runner) error {
-	ctx, stop := context.WithCancelCause(c.ctx)
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(c.ctx))
 	defer stop(nil)
-	go func() { // a signal's cause becomes the run's reason
-		<-c.ctx.Done()
+	defer context.AfterFunc(c.ctx, func() { // a signal's cause becomes the run's reason
 		stop(&reader.Stop{Reason: dogear.Cancelled, Err: context.Cause(c.ctx)})
-	}()
+	})()
 	v := c.view(s, g, r)
 	end, err := r.Run(ctx)
 	v.close()

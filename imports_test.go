@@ -1,0 +1,105 @@
+package dogear_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/dogear/dogear"
+
+// mayImport is who may import whom of ours, beside the root package (ARCHITECTURE.md). Test
+// files may import more; internal/cli and the commands know everything.
+var mayImport = map[string][]string{
+	"":                     {},
+	"hint":                 {},
+	"wire":                 {},
+	"ledger":               {},
+	"ledger/sqlite":        {"ledger"},
+	"ledger/ledgertest":    {"ledger"},
+	"sink/folder":          {},
+	"source/list":          {},
+	"gate":                 {"hint", "wire"},
+	"reader":               {"gate", "ledger"},
+	"internal/standin":     {},
+	"internal/cli":         nil,
+	"cmd/dogear":           nil,
+	"internal/e2e":         nil,
+	"internal/standin/cmd": {"internal/standin"},
+}
+
+// TestImports reads the imports with go/parser: a test that asks the go command would be
+// cached, and pass on imports that have changed since.
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if d.IsDir() {
+			if name := d.Name(); path != "." && (name == "testdata" || name == "bench" || name == "tools" || name == "scripts" || name[0] == '.') {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		if dir == "." {
+			dir = ""
+		}
+		allowed, known := mayImport[dir]
+		if !known {
+			t.Errorf("package %q is not in the table: say what it may import", dir)
+			return nil
+		}
+		seen[dir] = true
+		return checkImports(t, path, dir, allowed)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range mayImport {
+		if !seen[dir] && dir != "internal/e2e" {
+			t.Errorf("the table has a package %q that is not there", dir)
+		}
+	}
+}
+
+func checkImports(t *testing.T, path, dir string, allowed []string) error {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	for _, spec := range file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		ours, isOurs := strings.CutPrefix(name, module)
+		ours = strings.TrimPrefix(ours, "/")
+		first, _, _ := strings.Cut(name, "/")
+		switch {
+		case !isOurs && dir == "" && strings.Contains(first, "."):
+			t.Errorf("%s imports %s: the domain imports the standard library only", path, name)
+		case !isOurs, ours == "", allowed == nil:
+		case !contains(allowed, ours):
+			t.Errorf("%s imports %s, which %q may not", path, ours, dir)
+		}
+	}
+	return nil
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
