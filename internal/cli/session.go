@@ -54,7 +54,7 @@ func (c *call) run(s session) error {
 		return &usageError{err: err}
 	}
 	cfg := reader.Config{
-		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: sink{s.sink}, Credentials: newCredentials(set),
+		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: newCredentials(set),
 		Log: c.logger(), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
 		Scopes: func(u *url.URL) []string { return scopesOf(s.job, []string{dogear.HostKey(u)}) },
 	}

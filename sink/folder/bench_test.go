@@ -114,12 +114,12 @@ func saveRenamed(dir string) error {
 		if err != nil {
 			return err
 		}
-		return s.Place(f.Name(), Name(benchName(doc), ""))
+		return s.place(f.Name(), Name(benchName(doc), ""))
 	})
 }
 
 func saveOne(s *Sink, doc int64) (*File, error) {
-	f, err := s.Create(doc, 0)
+	f, err := s.create(doc, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func saveDurable(dir string) error {
 		defer close(synced)
 		var files []*File
 		settle := func() {
-			syncErr = errors.Join(syncErr, s.Sync(files))
+			syncErr = errors.Join(syncErr, s.settle(files))
 			synced <- files
 			files = nil
 		}
@@ -158,7 +158,7 @@ func saveDurable(dir string) error {
 		for files := range synced {
 			for _, f := range files {
 				doc, _ := tempDoc(f.Name())
-				placeErr = errors.Join(placeErr, s.Place(f.Name(), Name(benchName(doc), "")))
+				placeErr = errors.Join(placeErr, s.place(f.Name(), Name(benchName(doc), "")))
 			}
 		}
 	})
@@ -171,5 +171,5 @@ func saveDurable(dir string) error {
 	})
 	close(written)
 	line.Wait()
-	return errors.Join(err, syncErr, placeErr, s.Sync(nil))
+	return errors.Join(err, syncErr, placeErr, s.settle(nil))
 }

@@ -50,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.WriteList(rows(dogear.Result{ID: "old"})); err != nil {
 		t.Fatal(err)
 	}
-	f, err := s.Create(1, 0)
+	f, err := s.create(1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.Remove(1); err != nil {
 		t.Errorf("Remove on a full disk: %v", err)
 	}
-	if err := s.Sync([]*File{save(t, s, 2, "fits again")}); err != nil {
+	if err := s.settle([]*File{save(t, s, 2, "fits again")}); err != nil {
 		t.Errorf("Sync: %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestReadOnly(t *testing.T) {
 	dir := mount(t, "-t", "tmpfs", "none")
 	s := open(t, dir)
 	run(t, "mount", "-o", "remount,ro", dir)
-	if _, err := s.Create(1, 0); !errors.Is(err, unix.EROFS) {
+	if _, err := s.create(1, 0); !errors.Is(err, unix.EROFS) {
 		t.Errorf("Create = %v, want EROFS", err)
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "sub")} {
@@ -121,7 +121,7 @@ func TestLostWrites(t *testing.T) {
 			chunk := bytes.Repeat([]byte("x"), 1<<20)
 			var files []*File
 			for doc := range int64(24) {
-				f, err := s.Create(doc, 0)
+				f, err := s.create(doc, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,12 +131,12 @@ func TestLostWrites(t *testing.T) {
 				f.Close()
 				files = append(files, f)
 			}
-			if err := s.Sync(files); err == nil {
+			if err := s.settle(files); err == nil {
 				t.Error("24 MiB are durable on a disk of 12 MiB")
 			} else {
 				t.Log(err)
 			}
-			if err := s.Sync(nil); err == nil {
+			if err := s.settle(nil); err == nil {
 				t.Error("Sync after a lost write succeeded")
 			}
 		})
@@ -243,7 +243,7 @@ func (c crash) save(first int64) (files []*File) {
 
 func (c crash) sync(files []*File) {
 	c.t.Helper()
-	if err := c.Sync(files); err != nil {
+	if err := c.settle(files); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -253,7 +253,7 @@ func (c crash) place(first int64) {
 	c.t.Helper()
 	for doc := first; doc < first+crashGroup; doc++ {
 		temp := tempName(doc)
-		if err := c.Place(temp, final(temp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.Sink.place(temp, final(temp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			c.t.Error(err)
 		}
 	}

@@ -46,9 +46,9 @@ type File struct {
 	keep int64
 }
 
-// Create opens the document's temporary file for writing behind its first keep bytes; with
+// create opens the document's temporary file for writing behind its first keep bytes; with
 // zero it is a new, empty one. Where the kept bytes are gone the error matches [ErrNotKept].
-func (s *Sink) Create(doc, keep int64) (*File, error) {
+func (s *Sink) create(doc, keep int64) (*File, error) {
 	name := tempName(doc)
 	open := s.fresh
 	if keep != 0 {
@@ -99,7 +99,7 @@ func (f *File) Prefix() io.Reader { return io.NewSectionReader(f.file, 0, f.keep
 // such as that the disk is full.
 func (f *File) Write(b []byte) (int, error) { return f.file.Write(b) }
 
-// Close ends the writing. The bytes are durable after [Sink.Sync] or [Sink.SyncFile], which
+// Close ends the writing. The bytes are durable after [Sink.Sync] or [Sink.SyncPart], which
 // take a closed file as well as an open one.
 func (f *File) Close() error { return f.file.Close() }
 

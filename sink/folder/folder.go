@@ -152,7 +152,7 @@ func (s *Sink) placeMark(temp, owner string) error {
 		if _, err := s.root.Lstat(listName); err == nil {
 			return &OtherJobError{Dir: s.shown}
 		}
-		err = s.Place(temp, markName)
+		err = s.place(temp, markName)
 		if err == nil {
 			err = syncDir(s.dir)
 		}

@@ -28,7 +28,7 @@ func open(t testing.TB, dir string) *Sink {
 // save writes a closed temporary file.
 func save(t testing.TB, s *Sink, doc int64, text string) *File {
 	t.Helper()
-	f, err := s.Create(doc, 0)
+	f, err := s.create(doc, 0)
 	if err != nil {
 		t.Fatalf("Create(%d): %v", doc, err)
 	}
@@ -84,13 +84,13 @@ func TestOneDocument(t *testing.T) {
 	if got, want := f.Name(), ".dogear-7.part"; got != want {
 		t.Errorf("Name() = %q, want %q", got, want)
 	}
-	if err := s.Sync([]*File{f}); err != nil {
+	if err := s.settle([]*File{f}); err != nil {
 		t.Fatalf("Sync: %v", err)
 	}
-	if err := s.Place(f.Name(), "hello.txt"); err != nil {
+	if err := s.place(f.Name(), "hello.txt"); err != nil {
 		t.Fatalf("Place: %v", err)
 	}
-	if err := s.Sync(nil); err != nil {
+	if err := s.settle(nil); err != nil {
 		t.Fatalf("Sync(nil): %v", err)
 	}
 	if got, want := names(t, dir), ".dogear-job hello.txt"; got != want {
@@ -183,7 +183,7 @@ func TestOpenLeavesForeignFiles(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.txt"), "mine")
 	s := open(t, dir)
 	f := save(t, s, 1, "other")
-	if err := s.Place(f.Name(), "notes.txt"); !errors.Is(err, fs.ErrExist) {
+	if err := s.place(f.Name(), "notes.txt"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Place onto a foreign file = %v, want fs.ErrExist", err)
 	}
 	if err := s.Sweep(func(int64) bool { return false }); err != nil {
@@ -229,7 +229,7 @@ func TestKeep(t *testing.T) {
 	s := open(t, dir)
 	save(t, s, 1, "0123456789")
 
-	f, err := s.Create(1, 4)
+	f, err := s.create(1, 4)
 	if err != nil {
 		t.Fatalf("Create(1, 4): %v", err)
 	}
@@ -239,24 +239,24 @@ func TestKeep(t *testing.T) {
 	if _, err := io.WriteString(f, "abc"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SyncFile(f); err != nil {
+	if err := s.syncFile(f); err != nil {
 		t.Errorf("SyncFile(open): %v", err)
 	}
 	f.Close()
-	if err := s.SyncFile(f); err != nil {
+	if err := s.syncFile(f); err != nil {
 		t.Errorf("SyncFile(closed): %v", err)
 	}
 	if got, want := read(t, filepath.Join(dir, f.Name())), "0123abc"; got != want {
 		t.Errorf("the file holds %q, want %q", got, want)
 	}
 
-	if _, err := s.Create(1, 8); !errors.Is(err, ErrNotKept) {
+	if _, err := s.create(1, 8); !errors.Is(err, ErrNotKept) {
 		t.Errorf("Create(more than there is) = %v, want ErrNotKept", err)
 	}
-	if _, err := s.Create(2, 8); !errors.Is(err, ErrNotKept) {
+	if _, err := s.create(2, 8); !errors.Is(err, ErrNotKept) {
 		t.Errorf("Create(of no file) = %v, want ErrNotKept", err)
 	}
-	if _, err := s.Create(1, -1); !errors.Is(err, fs.ErrInvalid) {
+	if _, err := s.create(1, -1); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("Create(-1) = %v, want fs.ErrInvalid", err)
 	}
 	if f = save(t, s, 1, "new"); read(t, filepath.Join(dir, f.Name())) != "new" {
@@ -270,7 +270,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("Remove: %v", err)
 		}
 	}
-	if err := s.SyncFile(f); !errors.Is(err, fs.ErrNotExist) {
+	if err := s.syncFile(f); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("SyncFile(removed) = %v, want fs.ErrNotExist", err)
 	}
 }
@@ -294,11 +294,11 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			symlink(t, target, filepath.Join(dir, listTemp))
 			symlink(t, target, filepath.Join(dir, listName))
 
-			if _, err := s.Create(5, 3); !errors.Is(err, ErrNotKept) {
+			if _, err := s.create(5, 3); !errors.Is(err, ErrNotKept) {
 				t.Errorf("Create(5, 3) = %v, want ErrNotKept", err)
 			}
 			f := save(t, s, 5, "body")
-			if err := s.Place(f.Name(), "result.txt"); !errors.Is(err, fs.ErrExist) {
+			if err := s.place(f.Name(), "result.txt"); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("Place onto a link = %v, want fs.ErrExist", err)
 			}
 			if _, err := s.Size("result.txt"); !errors.Is(err, fs.ErrNotExist) {
@@ -330,10 +330,10 @@ func TestNamesAreElements(t *testing.T) {
 	s := open(t, t.TempDir())
 	f := save(t, s, 1, "x")
 	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "../a", "/a", "a/", "a:b", "a\x00b"} {
-		if err := s.Place(f.Name(), name); !errors.Is(err, fs.ErrInvalid) {
+		if err := s.place(f.Name(), name); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("Place(…, %q) = %v, want fs.ErrInvalid", name, err)
 		}
-		if err := s.Place(name, "x"); !errors.Is(err, fs.ErrInvalid) {
+		if err := s.place(name, "x"); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("Place(%q, …) = %v, want fs.ErrInvalid", name, err)
 		}
 		if _, err := s.Size(name); !errors.Is(err, fs.ErrInvalid) {

@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// Place gives a temporary file its final name. It replaces nothing: the error matches
+// place gives a temporary file its final name. It replaces nothing: the error matches
 // [fs.ErrExist] when the name is taken, be it by a name that this file system takes for the
 // same. It may be repeated after a crash, and matches [fs.ErrNotExist] when the temporary
 // file is gone: then the rename may have been done before. Durable after the next [Sink.Sync].
-func (s *Sink) Place(temp, name string) error {
+func (s *Sink) place(temp, name string) error {
 	if err := errors.Join(checkElement(temp), checkElement(name)); err != nil {
 		return err
 	}

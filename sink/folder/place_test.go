@@ -22,22 +22,22 @@ func TestPlace(t *testing.T) {
 			s := open(t, dir)
 			s.rename = rename
 			a, b := save(t, s, 1, "first"), save(t, s, 2, "second")
-			if err := s.Place(a.Name(), "x.txt"); err != nil {
+			if err := s.place(a.Name(), "x.txt"); err != nil {
 				t.Fatalf("Place: %v", err)
 			}
-			if err := s.Place(b.Name(), "x.txt"); !errors.Is(err, fs.ErrExist) {
+			if err := s.place(b.Name(), "x.txt"); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("Place onto a taken name = %v, want fs.ErrExist", err)
 			}
-			if err := s.Place(a.Name(), "x.txt"); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
+			if err := s.place(a.Name(), "x.txt"); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 				t.Errorf("Place again = %v, want fs.ErrNotExist or fs.ErrExist", err)
 			}
-			if err := s.Place(a.Name(), "y.txt"); !errors.Is(err, fs.ErrNotExist) {
+			if err := s.place(a.Name(), "y.txt"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("Place of nothing = %v, want fs.ErrNotExist", err)
 			}
 			if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Place(b.Name(), "sub"); !errors.Is(err, fs.ErrExist) {
+			if err := s.place(b.Name(), "sub"); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("Place onto a folder = %v, want fs.ErrExist", err)
 			}
 			if got, want := names(t, dir), ".dogear-2.part .dogear-job sub x.txt"; got != want {
@@ -60,12 +60,12 @@ func TestPlaceOntoVariants(t *testing.T) {
 				s := open(t, dir)
 				s.rename = rename
 				first := "stra\u00dfe \u00e9.txt"
-				if err := s.Place(save(t, s, 1, "first").Name(), first); err != nil {
+				if err := s.place(save(t, s, 1, "first").Name(), first); err != nil {
 					t.Fatalf("Place: %v", err)
 				}
 				_, err := os.Lstat(filepath.Join(dir, other))
 				taken := err == nil
-				if err := s.Place(save(t, s, 2, "second").Name(), other); errors.Is(err, fs.ErrExist) != taken {
+				if err := s.place(save(t, s, 2, "second").Name(), other); errors.Is(err, fs.ErrExist) != taken {
 					t.Errorf("Place as %q beside %q = %v, want taken: %v", other, first, err, taken)
 				}
 				if got := read(t, filepath.Join(dir, first)); got != "first" {
@@ -90,7 +90,7 @@ func TestPlaceAfterHalfALink(t *testing.T) {
 			if err := os.Link(filepath.Join(dir, f.Name()), filepath.Join(dir, "x")); err != nil {
 				t.Skip(err)
 			}
-			if err := s.Place(f.Name(), "x"); err != nil {
+			if err := s.place(f.Name(), "x"); err != nil {
 				t.Errorf("Place: %v", err)
 			}
 			if got, want := names(t, dir), ".dogear-job x"; got != want {

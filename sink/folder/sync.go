@@ -18,14 +18,14 @@ const (
 	spared = 16
 )
 
-// Sync makes the contents of the files durable, and their names, and every [Sink.Place] and
-// [Sink.Remove] that had returned before. The files may be open or closed, and have their
-// temporary names. With no files it is for the renames.
+// settle makes the contents of the files durable, and their names, and every [Sink.Place] that
+// had returned before. The files may be open or closed, and have their temporary names still.
+// With no files it is for the renames alone.
 //
 // Once it has failed it always fails, and with the same error: the system reports a lost
 // write once, to whoever asks next, so nobody could say whose bytes were lost. Open the
 // folder again, after the disk is right, and read again what was not durable.
-func (s *Sink) Sync(files []*File) error {
+func (s *Sink) settle(files []*File) error {
 	// The lock is held over the wait: of two calls at the same moment only one would hear
 	// of a lost write, and the other would call its files durable.
 	s.mu.Lock()
@@ -64,9 +64,9 @@ func (s *Sink) sync(files []*File) error {
 	return syncDir(s.dir)
 }
 
-// SyncFile makes the contents of one file durable, for the beginning of a body that is kept.
+// syncFile makes the contents of one file durable, for the beginning of a body that is kept.
 // Its name may be lost with the machine: then Create says [ErrNotKept].
-func (s *Sink) SyncFile(f *File) error {
+func (s *Sink) syncFile(f *File) error {
 	if err := s.flush(f, (*os.File).Sync); err != nil {
 		return fmt.Errorf("keep the beginning of %s in %s: %w", f.name, s.shown, err)
 	}
@@ -76,9 +76,10 @@ func (s *Sink) SyncFile(f *File) error {
 // flush syncs a file through its own handle or, when that is closed, through another: a lost
 // write that nobody was told of is told to a handle that is opened later, too.
 func (s *Sink) flush(f *File, sync func(*os.File) error) error {
-	err := sync(f.file)
-	if !errors.Is(err, os.ErrClosed) {
-		return err
+	if f.file != nil {
+		if err := sync(f.file); !errors.Is(err, os.ErrClosed) {
+			return err
+		}
 	}
 	again, _, err := s.regular(f.name, os.O_RDWR)
 	if err != nil {

@@ -18,18 +18,18 @@ func TestSync(t *testing.T) {
 		}
 		s.whole = s.whole && whole
 		files := []*File{save(t, s, 1, "closed")}
-		f, err := s.Create(2, 0)
+		f, err := s.create(2, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
 		files = append(files, f)
 		for range 3 {
-			if err := s.Sync(files); err != nil {
+			if err := s.settle(files); err != nil {
 				t.Errorf("Sync, whole %v: %v", whole, err)
 			}
 		}
-		if err := s.Sync(nil); err != nil {
+		if err := s.settle(nil); err != nil {
 			t.Errorf("Sync(nil), whole %v: %v", whole, err)
 		}
 	}
@@ -43,11 +43,11 @@ func TestSyncFailsForGood(t *testing.T) {
 	if err := s.Remove(2); err != nil {
 		t.Fatal(err)
 	}
-	first := s.Sync([]*File{good, bad})
+	first := s.settle([]*File{good, bad})
 	if !errors.Is(first, fs.ErrNotExist) {
 		t.Fatalf("Sync of a file that is gone = %v, want fs.ErrNotExist", first)
 	}
-	if err := s.Sync([]*File{good}); err != first {
+	if err := s.settle([]*File{good}); err != first {
 		t.Errorf("the next Sync = %v, want the first's error", err)
 	}
 }
@@ -65,11 +65,11 @@ func TestSyncSpares(t *testing.T) {
 	}
 	f := save(t, s, 2, "x")
 	for _, want := range []int{1, 0} {
-		if err := s.Sync([]*File{f}); err != nil || s.skip != want {
+		if err := s.settle([]*File{f}); err != nil || s.skip != want {
 			t.Errorf("Sync = %v with %d groups to spare, want %d", err, s.skip, want)
 		}
 	}
-	if err := s.Sync([]*File{gone}); err != nil { // only syncfs does not look at the file
+	if err := s.settle([]*File{gone}); err != nil { // only syncfs does not look at the file
 		t.Errorf("Sync = %v, want syncfs again", err)
 	}
 }
@@ -85,14 +85,14 @@ func TestAtOnce(t *testing.T) {
 				for i := range 8 {
 					files = append(files, save(t, s, int64(worker*1000+group*100+i), "text"))
 				}
-				if err := s.Sync(files); err != nil {
+				if err := s.settle(files); err != nil {
 					t.Errorf("Sync: %v", err)
 				}
 				for i, f := range files {
 					name := Name("page.html", "")
-					err := s.Place(f.Name(), name)
+					err := s.place(f.Name(), name)
 					for n := 1; errors.Is(err, fs.ErrExist); n++ {
-						err = s.Place(f.Name(), Alternative("page.html", "", n))
+						err = s.place(f.Name(), Alternative("page.html", "", n))
 					}
 					if err != nil {
 						t.Errorf("Place %d: %v", i, err)
