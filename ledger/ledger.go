@@ -246,8 +246,9 @@ type Store interface {
 	Requests(ctx context.Context, job int64) iter.Seq2[dogear.Request, error]
 
 	// Decide runs the gate's decision on the scopes under keys, which are made where they
-	// are missing, in one transaction, and stores what it leaves in the docket. It may be
-	// called again after a failed commit, with a new docket.
+	// are missing, in one transaction, and stores what it leaves in the docket. The
+	// decision calls no store and waits for nobody: it may be made while others wait for its
+	// transaction, and again, with a new docket, after a failed commit.
 	Decide(ctx context.Context, keys []string, decide func(*dogear.Docket)) error
 	// Await returns when another process may have changed a scope. It looks no more than 20
 	// times a second.

@@ -127,6 +127,7 @@ type run struct {
 	dispatch context.Context // ends when nothing more may be sent
 	flight   context.Context // ends when nothing more may be received
 	saves    chan saved
+	renamed  renamed
 	outages  outages
 	detached chan struct{} // bounds the documents that wait for another lane's scope
 
@@ -178,6 +179,7 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 		return Ending{}, err
 	}
 	r.id = rec.ID
+	r.dispatch, r.flight = ctx, ctx // until the round has its own
 	end := Ending{Run: rec}
 	if end.Missing, err = r.reconcile(ctx); err != nil {
 		end.Reason, end.Err = reasonOf(err, dogear.SinkFailed), err
@@ -209,30 +211,39 @@ func (r *run) round(ctx context.Context) error {
 	}
 	gateCtx, closeGate := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeGate()
-	var all sync.WaitGroup
+	var all, saver sync.WaitGroup
 	all.Go(func() { r.watchGrace(abort) })
-	var gateErr error
 	all.Go(func() {
-		if gateErr = r.Gate.Run(gateCtx); gateErr != nil {
-			r.stop(&Stop{Reason: dogear.LedgerFailed, Err: gateErr})
+		if err := r.Gate.Run(gateCtx); err != nil {
+			r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
 		}
 	})
-	all.Go(func() { r.save() })
+	saver.Go(r.save)
 
 	r.lanes()
 	close(r.saves)
+	saver.Wait()
+	flushErr := r.flush()
 	hard := context.Cause(r.dispatch)
 	r.stop(nil)
+	abort(nil)
 	closeGate()
 	all.Wait()
 	r.returnHeld()
 	if hard == nil {
-		hard = context.Cause(r.dispatch) // the saver may have failed last
-		if errors.Is(hard, context.Canceled) {
-			hard = nil
-		}
+		hard = flushErr
 	}
 	return hard
+}
+
+// flush brings the ledger up to date with what the gate has settled.
+func (r *run) flush() error {
+	ctx, cancel := r.finishing()
+	defer cancel()
+	if err := r.Gate.Flush(ctx); err != nil {
+		return &Stop{Reason: dogear.LedgerFailed, Err: err}
+	}
+	return nil
 }
 
 // watchGrace aborts what is in flight when dispatch has ended and the grace is over, or at

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -23,27 +24,79 @@ type saved struct {
 }
 
 // save makes bodies durable and marks their documents done, group by group, until there are
-// no more. A group that was settled is placed, and noted as placed with the next.
+// no more. While one group is made durable the one before gets its names.
 func (r *run) save() {
-	var placed []int64
-	for first := range r.saves {
-		group := r.gather(first)
-		done, err := r.saveGroup(group, placed)
-		if err != nil {
-			r.stop(&Stop{Reason: reasonOf(err, dogear.SinkFailed), Err: err})
-			r.drop(group)
-			for s := range r.saves {
-				r.drop([]saved{s})
+	settled := make(chan []named)
+	var placing sync.WaitGroup
+	placing.Go(func() {
+		for group := range settled {
+			if err := r.placeAll(group); err != nil {
+				r.stop(err)
+				for range settled { // the next run places what this one has not
+				}
 			}
-			return
 		}
-		placed = done
-	}
-	if len(placed) > 0 {
+	})
+	r.saveAll(settled)
+	close(settled)
+	placing.Wait()
+	if placed := r.renamed.take(); len(placed) > 0 && r.failed() == nil {
 		if err := r.notePlaced(placed); err != nil {
 			r.Log.Warn("the next run will look at the last results again", "err", err)
 		}
 	}
+}
+
+// saveAll makes group after group durable and settles it.
+func (r *run) saveAll(settled chan<- []named) {
+	for first := range r.saves {
+		group := r.gather(first)
+		rows, err := r.saveGroup(group)
+		if err == nil {
+			settled <- rows
+			continue
+		}
+		r.stop(err)
+		r.drop(group)
+		for s := range r.saves {
+			r.drop([]saved{s})
+		}
+	}
+}
+
+// failed is why the sink or the ledger ended the run, if one did.
+func (r *run) failed() error {
+	s, ok := errors.AsType[*Stop](context.Cause(r.dispatch))
+	if ok && (s.Reason == dogear.SinkFailed || s.Reason == dogear.LedgerFailed) {
+		return s
+	}
+	return nil
+}
+
+// named is a result that is settled and has to get its name.
+type named struct {
+	doc dogear.Document
+	row ledger.Settlement
+}
+
+// renamed collects what has its name, and is known to be durable after the next Sync.
+type renamed struct {
+	mu   sync.Mutex
+	docs []int64
+}
+
+func (r *renamed) add(doc int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.docs = append(r.docs, doc)
+}
+
+func (r *renamed) take() []int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	docs := r.docs
+	r.docs = nil
+	return docs
 }
 
 // gather collects a group: what is there, and while the run goes on what comes in a moment.
@@ -77,15 +130,16 @@ func (r *run) gather(first saved) []saved {
 	return group
 }
 
-// saveGroup makes a group durable, settles it together with the group before, which is
-// durably placed now, and places it.
-func (r *run) saveGroup(group []saved, placed []int64) ([]int64, error) {
+// saveGroup makes a group durable and settles it, together with what had its name before
+// and is durably there now.
+func (r *run) saveGroup(group []saved) ([]named, error) {
 	ctx, cancel := r.finishing()
 	defer cancel()
 	docs := make([]int64, len(group))
 	for i, s := range group {
 		docs[i] = s.doc.Seq
 	}
+	placed := r.renamed.take()
 	if err := r.Sink.Sync(docs); err != nil {
 		return nil, &Stop{Reason: dogear.SinkFailed, Err: fmt.Errorf("make results durable: %w", err)}
 	}
@@ -94,21 +148,31 @@ func (r *run) saveGroup(group []saved, placed []int64) ([]int64, error) {
 		err = r.Store.Settle(ctx, r.id, rows, placed)
 	}
 	if err != nil {
-		return nil, &Stop{Reason: dogear.LedgerFailed, Err: fmt.Errorf("mark %d documents done: %w", len(rows), err)}
+		return nil, &Stop{Reason: dogear.LedgerFailed, Err: fmt.Errorf("mark %d documents done: %w", len(group), err)}
 	}
-	for i, row := range rows {
-		if err := r.place(ctx, group[i].doc, row); err != nil {
-			return nil, err
-		}
-	}
+	out := make([]named, len(rows))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.denied = 0
-	for _, row := range rows {
+	for i, row := range rows {
+		out[i] = named{group[i].doc, row}
 		r.count.Done++
 		r.count.Bytes += row.Size
 	}
-	return docs, nil
+	return out, nil
+}
+
+// placeAll gives settled results their names.
+func (r *run) placeAll(group []named) error {
+	ctx, cancel := r.finishing()
+	defer cancel()
+	for _, n := range group {
+		if err := r.place(ctx, n.doc, n.row); err != nil {
+			return err
+		}
+		r.renamed.add(n.row.Doc)
+	}
+	return nil
 }
 
 // finishing is a context for what has to be written down though the run is over.

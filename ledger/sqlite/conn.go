@@ -161,7 +161,7 @@ func explain(err error) error {
 // A fullError is a commit that found no space.
 type fullError struct{ err error }
 
-func (e *fullError) Error() string { return "the disk is full: " + e.err.Error() }
+func (e *fullError) Error() string { return ErrFull.Error() + ": " + e.err.Error() }
 
 func (e *fullError) Unwrap() []error { return []error{ErrFull, syscall.ENOSPC, e.err} }
 

@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
+	"iter"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/dogear/dogear"
 )
 
 // Kill ends the store as a crash would: nothing is written down, and what the kernel gives
@@ -23,6 +27,42 @@ func (s *Store) Kill() {
 			me.lock.Close()
 		}
 	})
+}
+
+// docs are n documents as a list names them.
+func docs(n int) iter.Seq2[dogear.Document, error] {
+	scopes := []string{"host:docs.example.com"}
+	return func(yield func(dogear.Document, error) bool) {
+		for i := range n {
+			id := fmt.Sprintf("https://docs.example.com/area/%03d/page-%d.html", i%997, i)
+			d := dogear.Document{
+				ID: id, Address: id, Name: id[len("https://docs.example.com/"):], Size: -1, Fingerprint: uint64(i),
+				Line: int64(i + 1), Offset: int64(i) * 50, Scopes: scopes,
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Docs are n documents as a list names them.
+func Docs(n int) iter.Seq2[dogear.Document, error] { return docs(n) }
+
+// LimitPages leaves the ledger no more space than n pages, until the function that it
+// returns is called.
+func (s *Store) LimitPages(ctx context.Context, n int) (free func()) {
+	limit := func(n int) {
+		err := s.doAlone(ctx, func(tx *tx) error {
+			_, err := tx.conn.number(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
+			return err
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	limit(n)
+	return func() { limit(1 << 30) }
 }
 
 // checks are queries that find what contradicts itself: each row is one contradiction.
@@ -64,10 +104,10 @@ var checks = map[string]string{
 	"open runs of nobody":         `SELECT id FROM runs WHERE ended = 0 AND holder NOT IN (SELECT n FROM holders)`,
 	"documents that their id does not find": `
 		SELECT d.seq FROM documents d JOIN jobs j ON j.id = d.seq >> 32 AND j.stage = 1
-		WHERE NOT EXISTS (SELECT 1 FROM ids i WHERE i.job = j.id AND i.seq = d.seq)`,
+		WHERE d.seq NOT IN (SELECT seq FROM ids WHERE job = seq >> 32)`,
 	"jobs with another number of documents": `
-		SELECT id FROM jobs j WHERE stage = 1 AND (total <> (SELECT count(*) FROM documents WHERE seq > id << 32 AND seq < (id + 1) << 32)
-			OR total > 0 AND total <> (SELECT max(seq) - (j.id << 32) FROM documents WHERE seq > id << 32 AND seq < (id + 1) << 32))`,
+		SELECT id FROM jobs j WHERE stage = 1 AND (total <> (SELECT count(*) FROM documents WHERE seq > j.id << 32 AND seq < (j.id + 1) << 32)
+			OR total > 0 AND total <> (SELECT max(seq) - (j.id << 32) FROM documents WHERE seq > j.id << 32 AND seq < (j.id + 1) << 32))`,
 	"numbers that were given out too early": `SELECT n FROM requests WHERE n >= (SELECT request FROM next)`,
 }
 

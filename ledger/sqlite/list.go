@@ -129,24 +129,18 @@ func (tx *tx) nameFree(name string) error {
 // add takes the next document, unless it is a repeat.
 func (l *listing) add(d dogear.Document) error {
 	h := l.hash([]byte(d.ID))
-	for _, n := range l.seen.at(h) {
-		first, err := l.document(int64(n))
-		if err != nil {
-			return err
+	m := newMet(l.job.Total, d.Fingerprint)
+	if first, twins, ok := l.seen.at(h); ok {
+		for _, other := range append([]met{first}, twins...) {
+			if repeat, err := l.same(d, m, other); repeat || err != nil {
+				return err
+			}
 		}
-		if first.ID != d.ID {
-			continue
-		}
-		if l.seen.print(n) == d.Fingerprint {
-			l.repeats++
-			return nil
-		}
-		return &ledger.ConflictError{ID: d.ID, Lines: [2]int64{first.Line, d.Line}, Secret: first.Secret || d.Secret}
 	}
 	if l.job.Total >= 1<<32-1 {
 		return fmt.Errorf("a job has at most %d documents", l.job.Total)
 	}
-	l.seen.add(h, uint32(l.job.Total), d.Fingerprint)
+	l.seen.add(h, m)
 	d.Seq = l.job.First + l.job.Total
 	l.job.Total++
 	l.rows = append(l.rows, listed{d, l.lane(d.Scopes)})
@@ -154,6 +148,20 @@ func (l *listing) add(d dogear.Document) error {
 		return nil
 	}
 	return l.flush()
+}
+
+// same reports whether a document is one that was met before. Its id with another address is
+// an error.
+func (l *listing) same(d dogear.Document, m, other met) (bool, error) {
+	first, err := l.document(int64(other.n))
+	switch {
+	case err != nil || first.ID != d.ID:
+		return false, err
+	case m.print != other.print:
+		return false, &ledger.ConflictError{ID: d.ID, Lines: [2]int64{first.Line, d.Line}, Secret: first.Secret || d.Secret}
+	}
+	l.repeats++
+	return true, nil
 }
 
 // lane is the index of the lane with these scopes, which has one document more.

@@ -5,6 +5,10 @@
 // moment is written in one transaction, and nobody is told before it is durable. Processes
 // take turns by a lock file. Readers have connections of their own and wait for nobody; what
 // they stream is read in blocks, so that a slow reader holds nothing up either.
+//
+// Beside the file "x" are SQLite's x-wal and x-shm, the lock file x.lock, and in x.holders a
+// lock file for each holder, by which the kernel says who lives. A process that has a store
+// open must not open the file x by other means: closing it would take SQLite's locks away.
 package sqlite
 
 import (
@@ -115,7 +119,7 @@ func build(ctx context.Context, path string, m machine) (_ *Store, err error) {
 	defer func() { err = errors.Join(err, lock.unlock()) }()
 	c, k, err := ready(path, m)
 	if err != nil {
-		return nil, err
+		return nil, advise(err, path)
 	}
 	s := &Store{
 		path:    path,
@@ -191,12 +195,6 @@ func ready(path string, m machine) (_ conn, _ *clock, err error) {
 		if err != nil {
 			err = errors.Join(err, c.Close())
 		}
-		switch {
-		case errors.Is(err, ErrCorrupt):
-			err = fmt.Errorf("%w; try: move %s away, or put a copy of it back", err, path)
-		case errors.Is(err, ErrForeign):
-			err = fmt.Errorf("%w; try: --store with another path", err)
-		}
 	}()
 	if err := migrate(c); err != nil {
 		return conn{}, nil, err
@@ -209,6 +207,17 @@ func ready(path string, m machine) (_ conn, _ *clock, err error) {
 	}
 	k, err := startClock(c, m)
 	return c, k, err
+}
+
+// advise adds the next step to an error of ready's.
+func advise(err error, path string) error {
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return fmt.Errorf("%w; try: move %s away, or put a copy of it back", err, path)
+	case errors.Is(err, ErrForeign):
+		return fmt.Errorf("%w; try: --store with another path", err)
+	}
+	return err
 }
 
 // Where is the ledger's path.

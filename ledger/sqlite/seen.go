@@ -6,51 +6,53 @@ import (
 	"slices"
 )
 
-// seen are the ids that a listing has met, by their hashes. It is in parts, each of a range
-// of hashes, so that it can be put in order without as much memory again.
+// seen are the ids that a listing has met, by their hashes: some thirty bytes of memory for
+// each. It is in parts, each of a range of hashes, so that it can be put in order without
+// as much memory again.
 type seen struct {
-	parts  [64]map[int64]uint32
-	twins  map[int64][]uint32 // what else has a hash: hardly ever anything
-	prints [][]uint64         // the nth document's fingerprint is prints[n/printRows][n%printRows]
+	parts [64]map[int64]met
+	twins map[int64][]met // what else has a hash: hardly ever anything
 }
 
-const printRows = 1 << 16
+// A met is a document that the listing has met.
+type met struct {
+	n uint32 // its place in the list, counted from 0
+	// print is the fingerprint in half its width: two addresses of one id are taken for
+	// the same once in 2^32 times that a list has such a fault.
+	print uint32
+}
+
+func newMet(n int64, fingerprint uint64) met {
+	return met{uint32(n), uint32(fingerprint) ^ uint32(fingerprint>>32)}
+}
 
 // part is where a hash belongs: parts follow each other in the order of numbers with a sign.
-func part(h int64) int { return int((uint64(h) ^ 1<<63) >> 58) }
+func part(hash int64) int { return int((uint64(hash) ^ 1<<63) >> 58) }
 
-// at are the documents with a hash, counted from 0.
-func (s *seen) at(h int64) []uint32 {
-	n, ok := s.parts[part(h)][h]
-	if !ok {
-		return nil
+// at are the documents with a hash.
+func (s *seen) at(hash int64) (m met, twins []met, ok bool) {
+	m, ok = s.parts[part(hash)][hash]
+	if ok && s.twins != nil {
+		twins = s.twins[hash]
 	}
-	return append([]uint32{n}, s.twins[h]...)
+	return m, twins, ok
 }
 
-// add adds the nth document; documents are added in order.
-func (s *seen) add(h int64, n uint32, fingerprint uint64) {
-	m := s.parts[part(h)]
-	if m == nil {
-		m = map[int64]uint32{}
-		s.parts[part(h)] = m
+func (s *seen) add(hash int64, m met) {
+	p := s.parts[part(hash)]
+	if p == nil {
+		p = map[int64]met{}
+		s.parts[part(hash)] = p
 	}
-	if _, ok := m[h]; !ok {
-		m[h] = n
-	} else {
-		if s.twins == nil {
-			s.twins = map[int64][]uint32{}
-		}
-		s.twins[h] = append(s.twins[h], n)
+	if _, ok := p[hash]; !ok {
+		p[hash] = m
+		return
 	}
-	if n%printRows == 0 {
-		s.prints = append(s.prints, make([]uint64, 0, printRows))
+	if s.twins == nil {
+		s.twins = map[int64][]met{}
 	}
-	last := &s.prints[len(s.prints)-1]
-	*last = append(*last, fingerprint)
+	s.twins[hash] = append(s.twins[hash], m)
 }
-
-func (s *seen) print(n uint32) uint64 { return s.prints[n/printRows][n%printRows] }
 
 type seenID struct {
 	hash int64
@@ -61,12 +63,12 @@ type seenID struct {
 func (s *seen) sorted(max int) iter.Seq[[]seenID] {
 	return func(yield func([]seenID) bool) {
 		var ids []seenID
-		for i, m := range s.parts {
+		for i, p := range s.parts {
 			ids = ids[:0]
-			for h, n := range m {
-				ids = append(ids, seenID{h, n})
-				for _, twin := range s.twins[h] {
-					ids = append(ids, seenID{h, twin})
+			for hash, m := range p {
+				ids = append(ids, seenID{hash, m.n})
+				for _, twin := range s.twins[hash] {
+					ids = append(ids, seenID{hash, twin.n})
 				}
 			}
 			s.parts[i] = nil

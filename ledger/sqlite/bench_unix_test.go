@@ -1,9 +1,9 @@
+//go:build unix
+
 package sqlite
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -14,23 +14,6 @@ import (
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
 )
-
-// docs are n documents as a list names them.
-func docs(n int) iter.Seq2[dogear.Document, error] {
-	scopes := []string{"host:docs.example.com"}
-	return func(yield func(dogear.Document, error) bool) {
-		for i := range n {
-			id := fmt.Sprintf("https://docs.example.com/area/%03d/page-%d.html", i%997, i)
-			d := dogear.Document{
-				ID: id, Address: id, Name: id[len("https://docs.example.com/"):], Size: -1, Fingerprint: uint64(i),
-				Line: int64(i + 1), Offset: int64(i) * 50, Scopes: scopes,
-			}
-			if !yield(d, nil) {
-				return
-			}
-		}
-	}
-}
 
 func openBench(b *testing.B) *Store {
 	s, err := Open(b.Context(), filepath.Join(b.TempDir(), "ledger", "ledger.db"), Options{})
@@ -185,5 +168,3 @@ func BenchmarkDecideMany(b *testing.B) {
 	all.Wait()
 	report(b, "decides", 2*b.N, cpu)
 }
-
-var _ = context.Background
