@@ -40,7 +40,7 @@ func (g *Gate) enqueue(w *waiter) error {
 	}
 	g.order++
 	w.order = g.order
-	if len(q.waiters) == 0 && !q.blocked { // a queue that has waiters knows when it is due
+	if len(q.waiters) == 0 { // a queue that has waiters knows when it is due
 		q.due = time.Time{}
 	}
 	q.waiters = append(q.waiters, w)
@@ -126,9 +126,9 @@ func (g *Gate) collect() (ops []*op, queues []*queue, next time.Time) {
 	for _, q := range g.queues {
 		switch {
 		case len(q.waiters) == 0:
-		case len(ops) > 0 && q.blocked, !q.blocked && !q.due.After(now):
+		case len(ops) > 0 && q.blocked, !q.due.After(now):
 			queues = append(queues, q)
-		case !q.blocked && (next.IsZero() || q.due.Before(next)):
+		case next.IsZero() || q.due.Before(next):
 			next = q.due
 		}
 	}
@@ -258,6 +258,9 @@ func (d *decision) grant(k *dogear.Docket, paces map[string]*pace) {
 		}
 		at, blocked := d.ask(k, paces, q.keys)
 		if blocked || at.After(k.Now) {
+			if blocked { // a process that dies settles nothing: look again
+				at = k.Now.Add(lookEvery)
+			}
 			d.asked[q] = asked{due: at, blocked: blocked}
 			open = slices.Delete(open, i, i+1)
 			continue

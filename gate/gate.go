@@ -129,7 +129,7 @@ type queue struct {
 	keys    []string
 	waiters []*waiter
 	due     time.Time // the earliest moment to ask again, on the ledger's clock
-	blocked bool      // only a settlement can tell
+	blocked bool      // a settlement may make it due before
 }
 
 type waiter struct {

@@ -197,8 +197,7 @@ func TestW5ProbeOfADeadProcess(t *testing.T) {
 		throttledBy(t, admit1(t, a, "s"), time.Second, true)
 		admit1(t, a, "s") // the probe
 		begin := time.Now()
-		dying.die()
-		m.set("other", func(*dogear.Scope) {}) // a notice
+		dying.die() // and nobody is told
 		ok(admit1(t, b, "s"))
 		if got := time.Since(begin); got < 500*time.Millisecond {
 			t.Errorf("the next probe left %v after the first one's end, want at least half a second", got)
@@ -375,6 +374,49 @@ func TestE5Outage(t *testing.T) {
 		_, err := g.Admit(context.Background(), dogear.Request{Scopes: []string{"s"}})
 		if x, ok := errors.AsType[*ExhaustedError](err); !ok || !x.Down {
 			t.Errorf("after four failures: %v, want an ExhaustedError of an outage", err)
+		}
+	})
+}
+
+// A pause in which nobody wanted to send teaches nothing: a job of tomorrow is not slowed to
+// what one of today needed, spread over the night.
+func TestPauseIsNoEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		g := start(t, m.process(), nil)
+		for range 20 {
+			ok(admit1(t, g, "s"))
+		}
+		time.Sleep(24 * time.Hour)
+		for range 20 {
+			ok(admit1(t, g, "s"))
+		}
+		throttledBy(t, admit1(t, g, "s"), 2*time.Second, true)
+		time.Sleep(24 * time.Hour)
+		ok(admit1(t, g, "s"))
+		if err := g.Flush(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if r := Rate(m.scope("s")); r < 10 || r > 25 {
+			t.Errorf("40 requests in 2s that somebody wanted to send in made a pace of %v/s", r)
+		}
+	})
+}
+
+// A crash leaves a scope to be probed without any wait before: that teaches nothing.
+func TestProbeAfterCrashTeachesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.set("s", func(s *dogear.Scope) { s.Probing = true })
+		g := start(t, m.process(), nil)
+		ok(admit1(t, g, "s"))
+		begin := time.Now()
+		throttledBy(t, admit1(t, g, "s"), time.Second, true)
+		for range 5 {
+			ok(admit1(t, g, "s"))
+		}
+		if got := time.Since(begin); got > 20*time.Second {
+			t.Errorf("five requests took %v after a wait of 1s", got)
 		}
 	})
 }

@@ -36,7 +36,8 @@ type pace struct {
 	Lo   float64 `json:"lo,omitempty"`   // a pace that was sustained, in requests a second; 0 is unknown
 	Hold float64 `json:"hold,omitempty"` // answered requests at Lo before it may grow by more than the creep
 	Held int     `json:"held,omitempty"` // admissions since the last resume that the pace held back
-	T0   int64   `json:"t0,omitempty"`   // start of the cycle: the last wait's end, or the first admission
+	T0   int64   `json:"t0,omitempty"`   // start of the cycle: the last probe's admission, or the first one
+	Last int64   `json:"last,omitempty"` // the last admission
 	N    int     `json:"n,omitempty"`    // answers in the cycle that were no throttles
 	B    int     `json:"b,omitempty"`    // the first cycle's N
 	Win  int     `json:"win,omitempty"`  // ramp of the concurrency after a probe; 0 is off
@@ -61,7 +62,7 @@ func paceOf(s *dogear.Scope) *pace {
 		p.Lo = maxRate
 	}
 	if s.Rebooted { // instants of another boot mean nothing
-		p.TAT, p.T0, p.N, p.X = 0, 0, 0, 0
+		p.TAT, p.T0, p.Last, p.N, p.X = 0, 0, 0, 0, 0
 	}
 	p.Flying = s.InFlight
 	return p
@@ -113,10 +114,8 @@ func gap(rate float64) float64 { return float64(time.Second) / rate }
 // admit takes one request from the pace.
 func (p *pace) admit(now time.Time, agreed float64) {
 	at := now.UnixNano()
-	if p.T0 == 0 {
-		p.T0 = at
-	}
 	r := p.rate(agreed)
+	p.skipIdle(at, r)
 	if r == 0 {
 		return
 	}
@@ -126,6 +125,24 @@ func (p *pace) admit(now time.Time, agreed float64) {
 	}
 	slack := math.Min(float64(catchUp), g/2)
 	p.TAT = max(p.TAT, at-int64(slack)) + int64(g)
+}
+
+// idle is how long nothing must have been asked for before a pause counts as one.
+const idle = time.Second
+
+// skipIdle notes an admission. A pause in which nobody wanted to send is no part of the
+// cycle: a job of today does not make what was learnt of yesterday's slower.
+func (p *pace) skipIdle(at int64, rate float64) {
+	since := p.Last
+	if rate > 0 {
+		since = max(since, p.TAT)
+	}
+	if pause := at - since; p.T0 == 0 {
+		p.T0 = at
+	} else if p.Flying == 0 && pause > int64(idle) {
+		p.T0 += pause
+	}
+	p.Last = at
 }
 
 // giveBack returns what a request took that surely never left.
@@ -145,10 +162,10 @@ func (p *pace) refused(now time.Time, at float64, first bool) {
 }
 
 // learn is run once an event, when its probe has succeeded: notBefore is when the wait had
-// ended and probed when the probe was admitted.
+// ended and probed when the probe was admitted, which may be long after.
 func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int) {
 	defer func() {
-		p.N, p.T0 = 0, notBefore.UnixNano()
+		p.N, p.T0, p.Last = 0, probed.UnixNano(), probed.UnixNano()
 		p.Held, p.X, p.Px, p.Ref = 0, 0, 0, 0
 		p.Win = 1
 		if r := p.rate(agreed); r > 0 { // an agreed burst has to fill again
@@ -160,7 +177,7 @@ func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int
 	}
 	n := p.N
 	whole := math.Max(1e-3, seconds(notBefore.UnixNano()-p.T0))
-	lost := seconds(now.UnixNano() - p.X)
+	lost := seconds(notBefore.UnixNano() - p.X + now.UnixNano() - probed.UnixNano())
 	open := float64(n) / math.Max(1e-3, math.Max(whole/2, whole-lost)) // the rate while it was open
 	got := float64(n) / whole
 	if p.Lo == 0 {

@@ -103,9 +103,6 @@ func admit(s *dogear.Scope, p *pace, now time.Time, n int64) stake {
 	if s.Probing {
 		st.probe = true
 		s.Probe = n
-		if p.T0 == 0 {
-			p.T0 = now.UnixNano()
-		}
 	} else {
 		p.admit(now, s.Rate)
 	}
