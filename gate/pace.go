@@ -13,8 +13,8 @@ import (
 //  1. Nothing known: go with all the concurrency that the user gave.
 //  2. A throttle closes the scope; learning happens only when the probe has succeeded.
 //  3. What a cycle got through is N/T, T from wait end to wait end; it is the pace of the next.
-//  4. A bracket between a sustained and a refused pace. Its place is in [pace.learn], which
-//     would set an upper end there, and in [pace.rate], which would try the middle.
+//  4. Between a pace that was sustained and one that was refused, try the middle, until they
+//     are close.
 //  5. Hold: creep from the sustained pace up by 2 % over H requests, then grow. H is chosen
 //     so that each event is paid for before the next is risked.
 //  6. Telling a fluke from a quota that fell; learnt concurrency caps. In [pace.learn] too.
@@ -25,6 +25,8 @@ const (
 	perEvent = 0.005 // refusals a request that are worth learning from
 	lostTime = 0.012 // share of time that waits may cost
 	minHold  = 10
+	narrow   = 1.04    // a bracket that is no wider is not tried any more
+	trial    = 2.2     // bursts that a pace has to last
 	maxRate  = 1 << 20 // requests a second: beyond this nothing is learnt
 	catchUp  = 5 * time.Millisecond
 )
@@ -34,6 +36,7 @@ const (
 type pace struct {
 	TAT  int64   `json:"tat,omitempty"`  // the earliest next admission (GCRA's theoretical arrival time)
 	Lo   float64 `json:"lo,omitempty"`   // a pace that was sustained, in requests a second; 0 is unknown
+	Hi   float64 `json:"hi,omitempty"`   // a pace that was refused; 0 is unknown
 	Hold float64 `json:"hold,omitempty"` // answered requests at Lo before it may grow by more than the creep
 	Held int     `json:"held,omitempty"` // admissions since the last resume that the pace held back
 	T0   int64   `json:"t0,omitempty"`   // start of the cycle: the last probe's admission, or the first one
@@ -85,13 +88,26 @@ func (p *pace) rate(agreed float64) float64 {
 	case p.Lo == 0:
 		return 0
 	}
-	answered := float64(max(0, p.Held-p.Flying)) // only what was answered counts
+	if p.wide() {
+		if p.Hi > 4*p.Lo {
+			return math.Sqrt(p.Lo * p.Hi)
+		}
+		return (p.Lo + p.Hi) / 2
+	}
+	answered := float64(p.answered())
 	if answered < p.Hold {
 		return p.Lo * (1 + creep*answered/p.Hold)
 	}
 	accel := math.Max(8, float64(p.B)/2)
 	return math.Min(maxRate, p.Lo*(1+creep*math.Exp2(math.Min(40, (answered-p.Hold)/accel))))
 }
+
+// wide reports whether there is a middle to try between what was sustained and refused.
+func (p *pace) wide() bool { return p.Hi > narrow*p.Lo }
+
+// answered counts the admissions that the pace held back and that were answered: what is
+// still in flight proves nothing.
+func (p *pace) answered() int { return max(0, p.Held-p.Flying) }
 
 // next is the earliest moment that the pace allows, at or after now.
 func (p *pace) next(now time.Time, agreed float64, burst int) time.Time {
@@ -122,6 +138,9 @@ func (p *pace) admit(now time.Time, agreed float64) {
 	g := gap(r)
 	if float64(at) < float64(p.TAT)+math.Max(float64(catchUp), g/4) {
 		p.Held++ // else it was short of work, which is no evidence
+		if agreed == 0 && p.wide() && float64(p.answered()) >= math.Max(minHold, trial*float64(p.B)) {
+			p.Lo, p.Held = r, 0 // it lasted
+		}
 	}
 	slack := math.Min(float64(catchUp), g/2)
 	p.TAT = max(p.TAT, at-int64(slack)) + int64(g)
@@ -185,24 +204,24 @@ func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int
 		p.Lo = float64(max(n, 1)) / whole * (1 - margin)
 		p.Hold = minHold
 	} else {
-		p.Lo = afterRefusal(p.Lo, p.Px, got)
+		p.Lo, p.Hi = afterRefusal(p.Lo, p.Px, got)
 		p.Hold = math.Max(2*minHold, math.Max(float64(p.Ref)/perEvent, lost*math.Min(p.Lo, open)/lostTime))
 	}
 	p.Lo = math.Min(math.Max(p.Lo, 1e-6), maxRate)
 }
 
-// afterRefusal is the pace to hold after pace px was refused in a cycle that got through at
-// the rate got, where lo had been sustained before. Zero px: nobody knows at which.
-func afterRefusal(lo, px, got float64) float64 {
+// afterRefusal is the bracket after pace px was refused in a cycle that got through at the
+// rate got, where lo had been sustained before. Zero px: nobody knows at which.
+func afterRefusal(lo, px, got float64) (newLo, newHi float64) {
 	switch {
 	case px == 0:
-		return got * (1 - margin)
-	case px > 1.05*lo: // refused while it grew: lo stands, or what the cycle proved
-		return math.Max(lo, math.Min(got, px*(1-back)))
+		return got * (1 - margin), 0
+	case px > 1.05*lo: // refused above what is sustained: lo stands, or what the cycle proved
+		return math.Max(lo, math.Min(got, px*(1-back))), px
 	case got < 0.9*lo: // much less came through: the quota is smaller than was thought
-		return math.Max(got*(1-margin), lo/2)
+		return math.Max(got*(1-margin), lo/2), lo
 	default:
-		return math.Min(px*(1-back), math.Max(got, lo))
+		return math.Min(px*(1-back), math.Max(got, lo)), 0
 	}
 }
 

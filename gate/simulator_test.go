@@ -205,12 +205,12 @@ func TestPaceSimulated(t *testing.T) {
 		good       float64 // at least
 		share      float64 // at most
 	}{
-		{"fixed 20/s", func() limiter { return &fixed{n: 20, w: time.Second} }, 20, 100 * time.Millisecond, 6000, 16, false, 0.95, 0.01},
-		{"fixed 20/s, whole seconds", func() limiter { return &fixed{n: 20, w: time.Second} }, 20, 100 * time.Millisecond, 6000, 16, true, 0.82, 0.005},
-		{"bucket 20/s", func() limiter { return &bucket{rate: 20, depth: 20, level: 20} }, 20, 100 * time.Millisecond, 6000, 16, false, 0.70, 0.01},
-		{"bucket 200/s", func() limiter { return &bucket{rate: 200, depth: 200, level: 200} }, 200, 5 * time.Millisecond, 30000, 16, false, 0.75, 0.01},
-		{"1 per 3 s", func() limiter { return &fixed{n: 1, w: 3 * time.Second} }, 1.0 / 3, 100 * time.Millisecond, 600, 16, false, 0.96, 0.04},
-		{"1000 per minute", func() limiter { return &fixed{n: 1000, w: time.Minute} }, 1000.0 / 60, 100 * time.Millisecond, 12000, 16, true, 0.95, 0.003},
+		{"fixed 20/s", func() limiter { return &fixed{n: 20, w: time.Second} }, 20, 100 * time.Millisecond, 6000, 16, false, 0.97, 0.013},
+		{"fixed 20/s, whole seconds", func() limiter { return &fixed{n: 20, w: time.Second} }, 20, 100 * time.Millisecond, 6000, 16, true, 0.92, 0.006},
+		{"bucket 20/s", func() limiter { return &bucket{rate: 20, depth: 20, level: 20} }, 20, 100 * time.Millisecond, 6000, 16, false, 0.965, 0.014},
+		{"bucket 200/s", func() limiter { return &bucket{rate: 200, depth: 200, level: 200} }, 200, 5 * time.Millisecond, 30000, 16, false, 0.975, 0.009},
+		{"1 per 3 s", func() limiter { return &fixed{n: 1, w: 3 * time.Second} }, 1.0 / 3, 100 * time.Millisecond, 600, 16, false, 0.98, 0.045},
+		{"1000 per minute", func() limiter { return &fixed{n: 1000, w: time.Minute} }, 1000.0 / 60, 100 * time.Millisecond, 12000, 16, true, 0.98, 0.003},
 		{"no limit met", func() limiter { return &bucket{rate: 100, depth: 100, level: 100} }, 1, 50 * time.Millisecond, 100, 16, false, 1, 0},
 	}
 	for _, c := range cases {
@@ -225,7 +225,7 @@ func TestPaceSimulated(t *testing.T) {
 					t.Errorf("%d early, %d beside a probe; want none", m.early, m.doubleProb)
 				}
 				if good < c.good || share > c.share {
-					t.Errorf("goodput %.3f and %.2f %% refused, want at least %.2f and at most %.0f %%", good, 100*share, c.good, 100*c.share)
+					t.Errorf("goodput %.3f and %.2f %% refused, want at least %.3f and at most %.1f %%", good, 100*share, c.good, 100*c.share)
 				}
 			})
 		}

@@ -88,7 +88,7 @@ func (x *Exchange) head() {
 }
 
 func setUnlessSet(h http.Header, name, value string) {
-	if _, set := h[name]; !set {
+	if _, set := h[http.CanonicalHeaderKey(name)]; !set {
 		h.Set(name, value)
 	}
 }

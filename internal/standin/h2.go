@@ -142,8 +142,12 @@ func (s *H2) stream(f *http2.Framer, head *http2.MetaHeadersFrame, conn int64, l
 	case GoAway:
 		_ = f.WriteGoAway(*last, http2.ErrCodeNo, nil)
 		for { // what the client still says must not reset what was said to it
-			if _, err := f.ReadFrame(); err != nil {
+			frame, err := f.ReadFrame()
+			if err != nil {
 				return false
+			}
+			if late, ok := frame.(*http2.MetaHeadersFrame); ok {
+				s.Journal.add(&Arrival{Method: late.PseudoValue("method"), Path: late.PseudoValue("path"), Proto: "HTTP/2.0", Conn: conn})
 			}
 		}
 	case Vanish:

@@ -25,9 +25,9 @@ func Seconds(h http.Header, wait time.Duration) time.Duration {
 
 // The forms of an HTTP-date (RFC 9110, section 5.6.7).
 const (
-	IMFDate   = http.TimeFormat
-	RFC850    = "Monday, 02-Jan-06 15:04:05 GMT"
-	ASCTime   = time.ANSIC
+	IMFDate = http.TimeFormat
+	RFC850  = "Monday, 02-Jan-06 15:04:05 GMT"
+	ASCTime = time.ANSIC
 )
 
 // Date hints with an HTTP-date of the given form, by a clock that is wrong by skew; the

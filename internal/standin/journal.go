@@ -40,11 +40,11 @@ func (a Arrival) Ends() time.Time {
 
 // A Journal holds every arrival. Its methods are safe for concurrent use.
 type Journal struct {
-	mu       sync.Mutex
-	rows     []*Arrival
-	tries    map[string]int
-	out      io.Writer // nil: memory alone
-	failed   error
+	mu     sync.Mutex
+	rows   []*Arrival
+	tries  map[string]int
+	out    io.Writer // nil: memory alone
+	failed error
 }
 
 // add stamps an arrival and returns how many came for its path before.

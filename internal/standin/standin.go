@@ -98,10 +98,12 @@ func (s *Service) Up() error {
 	}
 	s.addr = l.Addr().String()
 	server := &http.Server{
-		Handler:     http.HandlerFunc(s.serve),
-		ErrorLog:    log.New(io.Discard, "", 0), // clients that are killed are its daily business
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context { return context.WithValue(ctx, connKey{}, s.conns.Add(1)) },
-		Protocols:   new(http.Protocols),
+		Handler:  http.HandlerFunc(s.serve),
+		ErrorLog: log.New(io.Discard, "", 0), // clients that are killed are its daily business
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, s.conns.Add(1))
+		},
+		Protocols: new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
 	if s.cert != nil {

@@ -183,17 +183,21 @@ func TestFaults(t *testing.T) {
 	}})
 	c := client(t, nil)
 	for path, check := range map[string]func(*http.Response, []byte, error) bool{
-		"/doc/1":  func(_ *http.Response, b []byte, err error) bool { return err != nil && len(b) == 100 },
-		"/doc/2":  func(_ *http.Response, _ []byte, err error) bool { return err != nil },
-		"/doc/3":  func(_ *http.Response, b []byte, err error) bool { return err != nil && len(b) == 100 },
-		"/doc/4":  func(_ *http.Response, b []byte, err error) bool { return err == nil && bytes.Equal(b, Body(4)) },
-		"/doc/5":  func(_ *http.Response, b []byte, err error) bool { return err == nil && bytes.Equal(b, Body(5)) },
-		"/doc/6":  func(r *http.Response, _ []byte, err error) bool { return err == nil && r.Header.Get("Content-Encoding") == "gzip" },
+		"/doc/1": func(_ *http.Response, b []byte, err error) bool { return err != nil && len(b) == 100 },
+		"/doc/2": func(_ *http.Response, _ []byte, err error) bool { return err != nil },
+		"/doc/3": func(_ *http.Response, b []byte, err error) bool { return err != nil && len(b) == 100 },
+		"/doc/4": func(_ *http.Response, b []byte, err error) bool { return err == nil && bytes.Equal(b, Body(4)) },
+		"/doc/5": func(_ *http.Response, b []byte, err error) bool { return err == nil && bytes.Equal(b, Body(5)) },
+		"/doc/6": func(r *http.Response, _ []byte, err error) bool {
+			return err == nil && r.Header.Get("Content-Encoding") == "gzip"
+		},
 		"/doc/7":  func(_ *http.Response, _ []byte, err error) bool { return err != nil },
 		"/doc/8":  func(_ *http.Response, _ []byte, err error) bool { return err != nil },
 		"/doc/9":  func(_ *http.Response, b []byte, err error) bool { return err == nil && string(b) == LoginPage },
 		"/doc/10": func(r *http.Response, _ []byte, err error) bool { return err == nil && r.StatusCode == 302 },
-		"/doc/11": func(r *http.Response, _ []byte, err error) bool { return err == nil && r.Header.Get("Content-MD5") == "AAAA" },
+		"/doc/11": func(r *http.Response, _ []byte, err error) bool {
+			return err == nil && r.Header.Get("Content-MD5") == "AAAA"
+		},
 		"/doc/12": func(_ *http.Response, b []byte, err error) bool { return err != nil && len(b) == 10 },
 		"/doc/13": func(r *http.Response, _ []byte, err error) bool { return err == nil && r.StatusCode == 503 },
 	} {

@@ -1,0 +1,10 @@
+# Each target fetches and starts what it needs, and stops it again. See CONTRIBUTING.md.
+
+.PHONY: build demo test lint fuzz bench
+
+build: ; CGO_ENABLED=0 go build -trimpath -o dogear ./cmd/dogear
+demo:  ; @scripts/demo.sh
+test:  ; @scripts/test.sh
+lint:  ; @scripts/lint.sh
+fuzz:  ; @scripts/fuzz.sh
+bench: ; @scripts/bench.sh

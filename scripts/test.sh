@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# make test: vet here and for every system that is supported, then all tests under -race.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+scripts/need.sh gcc
+if scripts/need.sh nginx haproxy; then
+	: # the tests find them in PATH and start their own
+elif [ "${CI:-}" = true ]; then
+	die "CI tests against real limiters: nginx and haproxy are needed"
+else
+	say "tests against nginx and haproxy are skipped where these are missing"
+fi
+# In CI a test that would skip for want of these fails instead.
+if [ "${CI:-}" = true ]; then export DOGEAR_REQUIRE=nginx,haproxy; fi
+
+go vet ./...
+for os in linux darwin windows; do
+	for arch in amd64 arm64; do
+		say "vet $os/$arch"
+		CGO_ENABLED=0 GOOS=$os GOARCH=$arch go vet ./...
+	done
+done
+CGO_ENABLED=1 go test -race -timeout 15m ./...
