@@ -11,17 +11,16 @@ import (
 // memory is a ledger without a disk, for tests of the gate alone: several processes share
 // it, and every decision is one transaction.
 type memory struct {
-	mu       sync.Mutex
-	scopes   map[string]*dogear.Scope
-	open     map[int64]flying
-	next     int64
-	sent     map[int64]int64 // by job
-	grants   []dogear.Request
-	ends     map[int64]dogear.End
-	changed  chan struct{} // closed and made anew with every commit
-	refuse   error         // the next commits fail with it
-	decided  int
-	released map[string]bool
+	mu      sync.Mutex
+	scopes  map[string]*dogear.Scope
+	open    map[int64]flying
+	next    int64
+	sent    map[int64]int64 // by job
+	grants  []dogear.Request
+	ends    map[int64]dogear.End
+	changed chan struct{} // closed and made anew with every commit
+	refuse  error         // the next commits fail with it
+	decided int
 }
 
 type flying struct {

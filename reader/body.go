@@ -199,7 +199,7 @@ func (b *incoming) copy(body io.Reader, buf []byte) error {
 			if b.size += int64(n); b.size > b.run.set.MaxSize {
 				return errTooLarge
 			}
-			sums.Write(buf[:n])
+			_, _ = sums.Write(buf[:n]) // a hash never fails
 			if page && len(b.head) < sniffBytes {
 				b.head = append(b.head, buf[:min(n, sniffBytes-len(b.head))]...)
 			}

@@ -183,18 +183,21 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 	end := Ending{Run: rec}
 	if end.Missing, err = r.reconcile(ctx); err != nil {
 		end.Reason, end.Err = reasonOf(err, dogear.SinkFailed), err
-		return end, r.finish(&end)
+		r.finish(&end)
+		return end, nil
 	}
 	if err := r.confirmed(ctx); err != nil {
 		end.Reason, end.Err = reasonOf(err, dogear.LedgerFailed), err
-		return end, r.finish(&end)
+		r.finish(&end)
+		return end, nil
 	}
 	if err := r.round(ctx); err != nil {
 		end.Reason, end.Err = reasonOf(err, dogear.LedgerFailed), err
 	} else {
 		r.judgeEnd(&end)
 	}
-	return end, r.finish(&end)
+	r.finish(&end)
+	return end, nil
 }
 
 // round reads until everything has ended, and reports a hard reason to stop, if any.
@@ -268,26 +271,37 @@ func (r *run) watchGrace(abort context.CancelCauseFunc) {
 var errAborted = errors.New("the run ended before the answer was whole")
 
 // finish records the run's end, though its context may be done.
-func (r *run) finish(end *Ending) error {
+func (r *run) finish(end *Ending) {
+	if end.Reason != dogear.SinkFailed {
+		if err := r.writeList(end.Reason); err != nil && end.Err == nil {
+			end.Err = fmt.Errorf("write the sink's list of results: %w", err)
+			if end.Reason == dogear.Completed {
+				end.Reason = dogear.SinkFailed
+			}
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	var listErr error
-	if end.Reason != dogear.SinkFailed {
-		listErr = r.Sink.WriteList(r.Store.Results(ctx, r.Job.ID))
+	if err := r.Store.EndRun(ctx, r.id, end.Reason); err != nil && end.Reason != dogear.LedgerFailed {
+		end.Reason, end.Err = dogear.LedgerFailed, err
 	}
-	if err := r.Store.EndRun(ctx, r.id, end.Reason); err != nil {
-		if end.Reason != dogear.LedgerFailed {
-			end.Reason, end.Err = dogear.LedgerFailed, err
-		}
+}
+
+// writeList writes the sink's list of results. A run that has to be gone soon leaves the old
+// one where there are too many: the next writes it.
+func (r *run) writeList(reason dogear.StopReason) error {
+	ctx := context.Background()
+	if reason == dogear.Cancelled || reason == dogear.Deadline {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+	}
+	err := r.Sink.WriteList(r.Store.Results(ctx, r.Job.ID))
+	if ctx.Err() != nil {
+		r.Log.Warn("the list of results in the sink is of an earlier run", "job", r.Job.Name)
 		return nil
 	}
-	if listErr != nil && end.Err == nil {
-		end.Err = fmt.Errorf("write the sink's list of results: %w", listErr)
-		if end.Reason == dogear.Completed {
-			end.Reason = dogear.SinkFailed
-		}
-	}
-	return nil
+	return err
 }
 
 // reasonOf is the reason that an error carries, or the one given.

@@ -3,8 +3,10 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"syscall"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
@@ -24,8 +26,7 @@ func rows[T any](c *call, asJSON bool, seq iter.Seq2[T, error], row func(T) any,
 	enc := json.NewEncoder(out)
 	for v, err := range seq {
 		if err != nil {
-			out.Flush()
-			return &codedError{code: exitIO, err: err}
+			return errors.Join(&codedError{code: exitIO, err: err}, out.Flush())
 		}
 		if asJSON {
 			err = enc.Encode(row(v))
@@ -33,11 +34,18 @@ func rows[T any](c *call, asJSON bool, seq iter.Seq2[T, error], row func(T) any,
 			_, err = fmt.Fprintln(out, shown(line(v)))
 		}
 		if err != nil {
-			return nil // the reader of the pipe has gone
+			return written(err)
 		}
 	}
-	out.Flush()
-	return nil
+	return written(out.Flush())
+}
+
+// written is an error of standard output; that the reader of a pipe has gone is none.
+func written(err error) error {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return &codedError{code: exitIO, err: fmt.Errorf("write to standard output: %w", err)}
 }
 
 type remainingCmd struct{ jobQuery }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
@@ -45,6 +46,8 @@ func openSource(c *call, name string, i int, set *ledger.Settings) (*list.List, 
 			return nil, usage("standard input is a source of its own: name no other beside it")
 		}
 		return list.Reader("standard input", c.Stdin, list.Guess), nil
+	case strings.Contains(name, "://") && !isAddress(name):
+		return nil, usage("%s is no http(s) address", dogear.StripText(name))
 	case isAddress(name):
 		l, err := list.One(name)
 		if err != nil {
