@@ -87,7 +87,7 @@ func (e Env) fail(err error) int {
 	} else if c, ok := errors.AsType[*codedError](err); ok {
 		code, try = c.code, c.try
 	} else if r, ok := errors.AsType[*ledger.RunningError](err); ok {
-		code, try = exitTemporary, "dogear status "+r.Job
+		err, code, try = r, exitTemporary, "dogear status "+r.Job
 	} else if errors.Is(err, ledger.ErrLeaseLost) {
 		code = exitIO
 	} else if _, ok := errors.AsType[*fs.PathError](err); ok {
