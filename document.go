@@ -42,7 +42,7 @@ type Document struct {
 type Result struct {
 	Doc         int64 // the document's Seq
 	ID          string
-	Version     string // what it was read at; see design of versions in ARCHITECTURE.md
+	Version     string // the listed one, or that of the answer it was saved from
 	Path        string // relative to the sink
 	Size        int64
 	SHA256      string // of the bytes that were saved, in lower-case hex

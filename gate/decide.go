@@ -330,7 +330,7 @@ func (d *decision) hopeless(k *dogear.Docket, keys []string, w *waiter) error {
 		}
 		met := s.Generation > g.firstMet(key)
 		switch {
-		case g.cfg.RequireConfirmed && !s.Confirmed.OK() && s.Cause != dogear.ByOutage:
+		case g.cfg.RequireConfirmed && !s.Confirmed.OK() && (s.Cause == dogear.ByHint || s.Cause == dogear.ByBackoff):
 			return &UnconfirmedError{Key: key}
 		case met && s.Streak >= g.cfg.MaxThrottles && !s.Hinted:
 			return &ExhaustedError{Key: key, Streak: s.Streak, Down: s.Cause == dogear.ByOutage}

@@ -13,7 +13,7 @@ import (
 
 // ask lets the person at the terminal say which requests share a quota. Where there is no
 // terminal it asks nobody, and the run ends before anything is sent.
-func (c *call) ask(s session, keys []string) error {
+func (c *call) ask(s round, keys []string) error {
 	if _, ok := terminal(c.Stdin); !ok {
 		return nil
 	}

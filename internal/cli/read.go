@@ -98,7 +98,7 @@ func (r *readCmd) Run(c *call) error {
 		out.Close()
 		return err
 	}
-	return c.run(session{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
+	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
 }
 
 // openSink checks that neither the job's name nor its folder is in use, and opens the folder.

@@ -62,7 +62,7 @@ func (r *resumeCmd) Run(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.run(session{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
+	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
 }
 
 func same(a, b ledger.Settings) bool {

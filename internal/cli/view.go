@@ -19,7 +19,7 @@ import (
 // view shows a run while it goes: a live bar at a terminal, else a line now and then.
 type view struct {
 	call  *call
-	s     session
+	s     round
 	gate  *gate.Gate
 	run   *reader.Runner
 	done0 int64 // documents that earlier runs have done
@@ -39,7 +39,7 @@ const (
 	lookEvery = time.Second
 )
 
-func (c *call) view(s session, g *gate.Gate, r *reader.Runner) *view {
+func (c *call) view(s round, g *gate.Gate, r *reader.Runner) *view {
 	v := &view{call: c, s: s, gate: g, run: r, quit: make(chan struct{}), looked: time.Now(), entered: map[string]time.Time{}}
 	if counts, err := s.store.Counts(c.ctx, s.job.ID); err == nil {
 		v.done0 = counts.Documents[dogear.Done]
@@ -131,14 +131,14 @@ func (v *view) counts() string {
 // waitText says which scope waits until when, why, and how many wait behind it.
 func waitText(w gate.View) string {
 	until := time.Now().Add(w.Left)
-	text := fmt.Sprintf("%s waits %s until %s (%s, met by %s)", w.Key, round(w.Left), until.Format("15:04:05"), w.Cause, w.SetBy)
+	text := fmt.Sprintf("%s waits %s until %s (%s, met by %s)", w.Key, short(w.Left), until.Format("15:04:05"), w.Cause, w.SetBy)
 	if w.Waiting > 0 {
 		text += fmt.Sprintf(", %d behind it", w.Waiting)
 	}
 	return text
 }
 
-func round(d time.Duration) time.Duration {
+func short(d time.Duration) time.Duration {
 	if d > time.Minute {
 		return d.Round(time.Second)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/dogear/dogear/wire"
 )
 
-// session is everything that one run needs.
-type session struct {
+// round is everything that one run needs.
+type round struct {
 	store     ledger.Store
 	job       ledger.Job
 	sink      *folder.Sink
@@ -30,7 +30,7 @@ type session struct {
 }
 
 // run reads one round, shows it, and returns its end as an exit code.
-func (c *call) run(s session) error {
+func (c *call) run(s round) error {
 	defer s.sink.Close()
 	set := s.job.Settings
 	w, err := wire.New(wire.Config{IdleTimeout: set.IdleTimeout})
@@ -68,7 +68,7 @@ func (c *call) run(s session) error {
 }
 
 // finish runs the reader under a view, and says how it ended.
-func (c *call) finish(s session, g *gate.Gate, r *reader.Runner) error {
+func (c *call) finish(s round, g *gate.Gate, r *reader.Runner) error {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(c.ctx))
 	defer stop(nil)
 	defer context.AfterFunc(c.ctx, func() { // a signal's cause becomes the run's reason
@@ -117,7 +117,7 @@ func who() string {
 }
 
 // confirmer confirms scopes as they are met, each once.
-func confirmer(s session, source string) func(context.Context, string) error {
+func confirmer(s round, source string) func(context.Context, string) error {
 	known := newOnce()
 	set := s.job.Settings
 	return func(ctx context.Context, key string) error {
@@ -131,7 +131,7 @@ func confirmer(s session, source string) func(context.Context, string) error {
 // confirm sees to it that every scope of the job is confirmed before anything is sent: by
 // the flag, by an earlier confirmation, or by asking at a terminal. Where nobody can be
 // asked the run will say so (W6).
-func (c *call) confirm(s session) error {
+func (c *call) confirm(s round) error {
 	lanes, err := s.store.Lanes(c.ctx, s.job.ID)
 	if err != nil {
 		return &codedError{code: exitIO, err: err}
@@ -211,7 +211,7 @@ func unconfirmed(ctx context.Context, s ledger.Store, keys []string) ([]string, 
 }
 
 // say tells people how the run ended, what remains and what to do next.
-func (c *call) say(s session, end reader.Ending) {
+func (c *call) say(s round, end reader.Ending) {
 	ctx := context.WithoutCancel(c.ctx)
 	counts, err := s.store.Counts(ctx, s.job.ID)
 	if err != nil {
