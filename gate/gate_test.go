@@ -421,6 +421,35 @@ func TestProbeAfterCrashTeachesNothing(t *testing.T) {
 	})
 }
 
+// A service that is closed from the start, or down, says nothing of its pace.
+func TestClosedFromTheStart(t *testing.T) {
+	for _, outage := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			g := start(t, m.process(), nil)
+			if outage {
+				ok(admit1(t, g, "s"))
+				if err := g.Down(context.Background(), []string{"s"}); err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					failed(admit1(t, g, "s"))
+				}
+			} else {
+				throttledBy(t, admit1(t, g, "s"), time.Hour, true)
+			}
+			ok(admit1(t, g, "s"))
+			begin := time.Now()
+			for range 20 {
+				ok(admit1(t, g, "s"))
+			}
+			if got := time.Since(begin); got > time.Second {
+				t.Errorf("outage %v: the first twenty after it took %v", outage, got)
+			}
+		})
+	}
+}
+
 // R2: what was surely not sent gives back what it took.
 func TestR2NotSentGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -191,17 +191,17 @@ func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int
 			p.TAT = probed.UnixNano() + int64(gap(r)*float64(max(1, burst)))
 		}
 	}()
-	if p.X == 0 { // a wait that nobody's admission met: a late hint, a release, a crash
+	n := p.N
+	if p.X == 0 || n == 0 { // a wait that nobody's admission met, or a cycle that shows no rate
 		return
 	}
-	n := p.N
 	whole := math.Max(1e-3, seconds(notBefore.UnixNano()-p.T0))
 	lost := seconds(notBefore.UnixNano() - p.X + now.UnixNano() - probed.UnixNano())
 	open := float64(n) / math.Max(1e-3, math.Max(whole/2, whole-lost)) // the rate while it was open
 	got := float64(n) / whole
 	if p.Lo == 0 {
-		p.B = min(max(n, 1), 2000)
-		p.Lo = float64(max(n, 1)) / whole * (1 - margin)
+		p.B = min(n, 2000)
+		p.Lo = got * (1 - margin)
 		p.Hold = minHold
 	} else {
 		p.Lo, p.Hi = afterRefusal(p.Lo, p.Px, got)

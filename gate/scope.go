@@ -180,12 +180,14 @@ func event(s *dogear.Scope, p *pace, now time.Time, st stake, r reply, pol polic
 	s.Generation++
 	s.Streak++
 	s.Hinted = r.hinted
-	p.refused(now, st.rate, !st.probe)
 	s.Probing, s.Probe = true, 0
 	s.SetBy = r.by
 	s.Cause = dogear.ByBackoff
-	if r.kind == down {
+	if r.kind == down { // an outage teaches nothing of a pace
 		s.Cause = dogear.ByOutage
+		p.X = 0
+	} else {
+		p.refused(now, st.rate, !st.probe)
 	}
 	until := now
 	if r.hinted {

@@ -60,6 +60,7 @@ type incoming struct {
 	keep  int64 // bytes that an earlier attempt kept
 	size  int64 // bytes of the document so far, those that were kept included
 	wire  int64 // bytes of body that came in this answer, as they came
+	came  *meter
 	coded bool
 	sum   hash.Hash
 	said  []digest // what the service promises of the bytes
@@ -139,6 +140,7 @@ func (b *incoming) receive() (err error) {
 	}
 	b.sum = sha256.New()
 	counted := &meter{r: b.resp.Body, n: &b.wire}
+	b.came = counted
 	b.said = digests(b.resp.Header)
 	for i := range b.said {
 		if b.said[i].ofContent {
@@ -207,10 +209,12 @@ func (b *incoming) copy(body io.Reader, buf []byte) error {
 				return fmt.Errorf("%w: %w", errSink, err)
 			}
 		}
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return nil
-		}
-		if err != nil {
+		case err != nil && b.came.err == nil: // it came whole, and is not what it says
+			return fmt.Errorf("%w: %w", errCoding, err)
+		case err != nil:
 			return err
 		}
 	}
@@ -313,11 +317,15 @@ type meter struct {
 	r   io.ReadCloser
 	n   *int64
 	tee []hash.Hash
+	err error // what broke the connection
 }
 
 func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	*m.n += int64(n)
+	if err != nil && err != io.EOF {
+		m.err = err
+	}
 	for _, h := range m.tee {
 		h.Write(p[:n])
 	}

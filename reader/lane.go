@@ -32,6 +32,7 @@ type lane struct {
 	all     sync.WaitGroup // of the workers, and of documents that went on without one
 	busy    atomic.Int64   // documents that are claimed and not finished
 	news    chan struct{}  // holds one: a document was finished
+	flushed bool           // since nothing could be claimed, all ends are in the ledger
 }
 
 // lanes runs every lane to its end.
@@ -95,6 +96,7 @@ func (l *lane) feed() error {
 			return fmt.Errorf("claim documents: %w", err)
 		}
 		if len(docs) > 0 {
+			l.flushed = false
 			l.hand(docs)
 			continue
 		}
@@ -148,13 +150,11 @@ func (l *lane) idle() (done bool, err error) {
 			return true, nil
 		}
 		wait = min(wait, time.Second) // a sleeping machine's timers stop: look again
-	} else if !busy {
-		select {
-		case <-l.news: // finished between the claim and the look at busy
-			return false, nil
-		default:
-			return true, nil
-		}
+	} else if !busy && l.flushed {
+		return true, nil
+	} else if !busy { // what ended last may not be in the ledger yet: it may have come back
+		l.flushed = true
+		return false, l.run.flush()
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
