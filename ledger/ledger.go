@@ -2,7 +2,8 @@
 // requests and scopes. Think of it as the one place where a promise is kept: what the ledger
 // says has happened, has happened, and survives the process that said so.
 //
-// Every method is one transaction. Calls that wait at the same moment may share a commit.
+// Every method is one transaction, but for those that say otherwise. Calls that wait at the
+// same moment may share a commit.
 // Nothing that is stored holds a credential; the caller sees to that, and tests look for it.
 package ledger
 
@@ -87,7 +88,7 @@ type Job struct {
 	Settings Settings
 	Created  time.Time // wall time
 	Total    int64     // documents
-	First    int64     // the Seq of its first document; the others follow without a gap
+	First    int64     // the Seq of its first document; the others follow, with gaps for repeats
 }
 
 // Counts are what a job has come to, over all its runs.
@@ -173,8 +174,10 @@ type Store interface {
 	Close() error
 
 	// Create lists documents into a new job. Until the sequence has ended without an error
-	// there is no job. Documents with the same id and fingerprint are one; it returns how
-	// many were repeats. Errors match [ErrJobExists] or are a [*ConflictError].
+	// there is no job. Documents with the same id and fingerprint are one, the first; it
+	// returns how many were repeats. Errors match [ErrJobExists] or are a [*ConflictError],
+	// of several conflicts the one that the list comes to first. Its memory is bounded,
+	// however long the list is.
 	Create(ctx context.Context, name string, s Settings, docs iter.Seq2[dogear.Document, error]) (Job, int64, error)
 	// SetSettings replaces what the job keeps.
 	SetSettings(ctx context.Context, job int64, s Settings) error
@@ -211,7 +214,8 @@ type Store interface {
 	// passed over.
 	Return(ctx context.Context, fates []dogear.Fate) error
 	// Recheck makes the job's changed, denied and gone documents pending again that have
-	// paid less than attempts, and reports how many: a new run checks them once more.
+	// paid less than attempts, and reports how many: a new run checks them once more. It may
+	// take several transactions; where it fails, some may be pending already.
 	Recheck(ctx context.Context, job int64, attempts int) (int64, error)
 	// NextDue is the earliest moment at which a pending document of the lane may go on that
 	// may not now, on the ledger's clock; zero if there is none.

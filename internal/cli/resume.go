@@ -74,8 +74,8 @@ func (c *call) compare(s ledger.Store, job ledger.Job, sources *sources) error {
 	if !sources.changed(job.Settings.Digest) {
 		return nil
 	}
-	var added, gone, moved int64
-	seen := make([]uint64, job.Total/64+1)
+	var added, met, moved int64
+	var seen []uint64 // one bit a document
 	for doc, err := range sources.documents(c.ctx) {
 		if err != nil {
 			fmt.Fprintf(c.Stderr, "dogear: the list has changed and cannot be compared: %s\n", shown(err.Error()))
@@ -93,18 +93,19 @@ func (c *call) compare(s ledger.Store, job ledger.Job, sources *sources) error {
 			moved++
 		}
 		i := stored.Seq - job.First
-		seen[i/64] |= 1 << (i % 64)
+		if more := i/64 + 1 - int64(len(seen)); more > 0 {
+			seen = append(seen, make([]uint64, more)...)
+		}
+		if bit := uint64(1) << (i % 64); seen[i/64]&bit == 0 {
+			seen[i/64] |= bit
+			met++
+		}
 	}
 	if c.ctx.Err() != nil {
 		return &codedError{code: cancelCode(c.ctx), err: errors.New("stopped before anything was sent")}
 	}
-	for i := range job.Total {
-		if seen[i/64]&(1<<(i%64)) == 0 {
-			gone++
-		}
-	}
 	fmt.Fprintf(c.Stderr, "dogear: the list has changed since the job was made: %d new lines (not read: a job never grows), %d gone, %d with another address, version or digest\n",
-		added, gone, moved)
+		added, job.Total-met, moved)
 	if added > 0 {
 		fmt.Fprintln(c.Stderr, "  try: a new job with `dogear read`")
 	}

@@ -17,6 +17,7 @@ var jobs = []promise{
 	{"DocumentsComeBack", testDocumentsComeBack},
 	{"CreateSkipsRepeats", testCreateSkipsRepeats},
 	{"CreateRefusesConflicts", testCreateRefusesConflicts},
+	{"CreateNamesTheFirstConflict", testCreateNamesTheFirstConflict},
 	{"CreateIsAllOrNothing", testCreateIsAllOrNothing},
 	{"CreateShowsNothingEarly", testCreateShowsNothingEarly},
 	{"CreateTwiceAtOnce", testCreateTwiceAtOnce},
@@ -115,15 +116,39 @@ func testDocumentsComeBack(f *fixture) {
 
 func testCreateSkipsRepeats(f *fixture) {
 	docs := first(3)
-	docs = append(docs, docs[1], docs[0])
+	docs = append(docs, docs[1], docs[0], doc(3))
 	docs[4].Line = 5
 	job, repeats, err := f.Create(f.ctx(), "policies", ledger.Settings{}, list(docs...))
 	f.must(err)
-	if job.Total != 3 || repeats != 2 {
-		f.Errorf("total %d, repeats %d; want 3, 2", job.Total, repeats)
+	if job.Total != 4 || repeats != 2 {
+		f.Errorf("total %d, repeats %d; want 4, 2", job.Total, repeats)
 	}
-	if got := f.states(job)[dogear.Pending]; got != 3 {
-		f.Errorf("%d documents are pending, want 3", got)
+	if got := f.states(job)[dogear.Pending]; got != 4 || f.lane(job).Pending != 4 {
+		f.Errorf("%d documents are pending, %d in the lane; want 4", got, f.lane(job).Pending)
+	}
+	stored, found, err := f.Compare(f.ctx(), job.ID, docs[0])
+	f.must(err)
+	if !found || stored.Seq != job.First {
+		f.Errorf("Compare of a repeated document: %v, %+v; want the first", found, stored)
+	}
+	f.begin(f, job)
+	got := f.claim(f, job, 10)
+	if diff := cmp.Diff(ids(first(4)), ids(got)); diff != "" {
+		f.Errorf("claimed (-want +got):\n%s", diff)
+	}
+}
+
+// Of several conflicts the one is named that the list comes to first.
+func testCreateNamesTheFirstConflict(f *fixture) {
+	docs := first(40)
+	for _, i := range []int{20, 3, 31, 7} {
+		d := doc(i)
+		d.Line, d.Fingerprint = int64(len(docs)+1), 99
+		docs = append(docs, d)
+	}
+	_, _, err := f.Create(f.ctx(), "policies", ledger.Settings{}, list(docs...))
+	if c, ok := errors.AsType[*ledger.ConflictError](err); !ok || c.ID != doc(20).ID || c.Lines != [2]int64{21, 41} {
+		f.Errorf("got error %v, want the conflict of lines 21 and 41", err)
 	}
 }
 

@@ -18,6 +18,8 @@ var requests = []promise{
 	{"RequestComesBack", testRequestComesBack},
 	{"EndOnce", testEndOnce},
 	{"EndsOfEveryKind", testEndsOfEveryKind},
+	{"NoAttempt", testNoAttempt},
+	{"NoAttemptOfARedirect", testNoAttemptOfARedirect},
 	{"Items", testItems},
 	{"FateOfAnOpenBody", testFateless},
 	{"DoneStaysDone", testDoneStaysDone},
@@ -138,6 +140,89 @@ func testEndsOfEveryKind(f *fixture) {
 		if r := collect(f, f.Runs(f.ctx(), job.ID))[0]; r.Sent != tt.sent {
 			f.Errorf("%v: the run sent %d, want %d", tt.outcome, r.Sent, tt.sent)
 		}
+	}
+}
+
+// R2: what was no attempt is taken back from the job's attempts and from the document's,
+// whatever the end says of the document, and wherever that is when the ledger hears of it.
+func testNoAttempt(f *fixture) {
+	other := f.open()
+	pending := func(d dogear.Document) *dogear.Fate { return &dogear.Fate{Doc: d.Seq} }
+	paths := []struct {
+		name   string
+		before func(job ledger.Job, run ledger.Run, d dogear.Document) // the end comes
+		fate   func(dogear.Document) *dogear.Fate
+		want   dogear.State
+	}{
+		{"no fate", nil, func(dogear.Document) *dogear.Fate { return nil }, dogear.InFlight},
+		{"in flight", nil, func(d dogear.Document) *dogear.Fate {
+			return &dogear.Fate{Doc: d.Seq, State: dogear.InFlight, Refund: 1}
+		}, dogear.InFlight},
+		{"pending", nil, func(d dogear.Document) *dogear.Fate { return &dogear.Fate{Doc: d.Seq, Refund: 1} }, dogear.Pending},
+		{"pending, no refund", nil, pending, dogear.Pending},
+		{"returned", func(_ ledger.Job, _ ledger.Run, d dogear.Document) {
+			f.must(f.Return(f.ctx(), []dogear.Fate{{Doc: d.Seq, State: dogear.Denied}}))
+		}, pending, dogear.Denied},
+		{"another's", func(job ledger.Job, _ ledger.Run, d dogear.Document) {
+			f.must(f.Return(f.ctx(), []dogear.Fate{{Doc: d.Seq}}))
+			f.claim(other, job, 1)
+		}, pending, dogear.InFlight},
+		{"the run is over", func(_ ledger.Job, run ledger.Run, _ dogear.Document) {
+			f.must(f.EndRun(f.ctx(), run.ID, dogear.Deadline))
+		}, pending, dogear.InDoubt},
+		{"refunded", func(_ ledger.Job, _ ledger.Run, d dogear.Document) {
+			f.must(f.Refund(f.ctx(), []int64{d.Seq}))
+		}, pending, dogear.Pending},
+		{"done", func(_ ledger.Job, run ledger.Run, d dogear.Document) { f.must(f.settle(f, run, d)) }, pending, dogear.Done},
+	}
+	for _, outcome := range []dogear.Outcome{dogear.NotSent, dogear.Unprocessed} {
+		for _, p := range paths {
+			name := fmt.Sprintf("%v, %s", outcome, p.name)
+			job := f.job(name, 1)
+			run := f.begin(f, job)
+			d := f.claim(f, job, 1)[0]
+			n := f.grant(f, job, run, d)[0]
+			if p.before != nil {
+				p.before(job, run, d)
+			}
+			for range 2 { // an end that is said twice is one end
+				f.end(f, dogear.End{Request: n, Outcome: outcome, Fate: p.fate(d)})
+			}
+			c, err := f.Counts(f.ctx(), job.ID)
+			f.must(err)
+			if c.Attempts != 0 || c.Most != 0 || c.Documents[p.want] != 1 {
+				f.Errorf("%s: attempts %d, most %d, documents %v; want 0, 0, one %v", name, c.Attempts, c.Most, c.Documents, p.want)
+			}
+			for _, r := range f.remaining(job) {
+				if r.Attempts != 0 {
+					f.Errorf("%s: the document has paid %d, want 0", name, r.Attempts)
+				}
+			}
+		}
+	}
+}
+
+// R2: a redirect that did not leave takes nothing from the read that it follows, though the
+// document may be spared.
+func testNoAttemptOfARedirect(f *fixture) {
+	job := f.job("policies", 1)
+	run := f.begin(f, job)
+	d := f.claim(f, job, 1)[0]
+	read := f.grant(f, job, run, d)[0]
+	var hop int64
+	f.decide(f, func(k *dogear.Docket) {
+		hop = k.Next
+		k.Grants = append(k.Grants, dogear.Request{
+			N: hop, Parent: read, Job: job.ID, Run: run.ID, Doc: d.Seq, Kind: dogear.Redirect, Scopes: []string{key},
+		})
+	})
+	f.end(f, dogear.End{Request: read, Status: 302, Outcome: dogear.Redirected})
+	f.end(f, dogear.End{Request: hop, Outcome: dogear.NotSent})
+	f.must(f.Return(f.ctx(), []dogear.Fate{{Doc: d.Seq, Refund: 1}}))
+	c, err := f.Counts(f.ctx(), job.ID)
+	f.must(err)
+	if c.Sent != 1 || c.Attempts != 1 || c.Most != 0 {
+		f.Errorf("sent %d, attempts %d, most %d; want 1, 1, 0", c.Sent, c.Attempts, c.Most)
 	}
 }
 

@@ -21,12 +21,12 @@ var pragmas = []string{
 	`PRAGMA temp_store = MEMORY`,
 }
 
-// writePragmas are the write connection's alone: a cache for the ends of the indexes of some
-// ten million documents, and a checkpoint every 16 MiB, so that a page that is written over
-// and over goes to the file once.
+// writePragmas are the write connection's alone: a cache that holds what one transaction
+// writes, and a checkpoint every 16 MiB, so that a page that is written over and over goes to
+// the file once.
 var writePragmas = []string{
 	`PRAGMA journal_mode = WAL`,
-	`PRAGMA cache_size = -65536`,
+	`PRAGMA cache_size = -8192`,
 	`PRAGMA wal_autocheckpoint = 4096`,
 	`PRAGMA journal_size_limit = 67108864`,
 }

@@ -218,46 +218,11 @@ func (tx *tx) reopen(doc int64, reason string) error {
 	return tx.conn.exec(reopenDocument, doc, textOr(reason))
 }
 
-const readEnded = `SELECT seq FROM documents INDEXED BY documents_ended
-	WHERE state > 2 AND state IN (3, 4, 5) AND seq > ? AND seq <= ? AND attempts < ?`
-
-// Recheck makes the job's changed, denied and gone documents pending again that have paid
-// less than attempts.
-func (s *Store) Recheck(ctx context.Context, job int64, attempts int) (int64, error) {
-	var docs []int64
-	err := s.act(ctx, func(tx *tx) error {
-		docs = docs[:0]
-		after, last := rangeOf(job)
-		err := tx.conn.rows(readEnded, func(r *sqlite.Stmt) { docs = append(docs, r.ColumnInt64(0)) }, after, last, attempts)
-		if err != nil {
-			return err
-		}
-		for _, doc := range docs {
-			if err := tx.reopen(doc, "checked again"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("check the documents of job %d again: %w", job, err)
-	}
-	return int64(len(docs)), nil
-}
-
 // Refund gives documents back one attempt each.
 func (s *Store) Refund(ctx context.Context, docs []int64) error {
 	err := s.act(ctx, func(tx *tx) error {
 		for _, doc := range docs {
-			paid, err := tx.conn.number(readAttempts, doc)
-			if err != nil {
-				return err
-			}
-			if paid == 0 {
-				continue
-			}
-			tx.paid(doc, paid, paid-1)
-			if err := tx.conn.exec(setAttempts, doc, paid-1); err != nil {
+			if err := tx.refund(doc, 1); err != nil {
 				return err
 			}
 		}

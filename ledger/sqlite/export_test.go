@@ -83,6 +83,12 @@ var checks = map[string]string{
 		counted AS (SELECT job, what, key, n FROM counts WHERE what = 2 AND n <> 0)
 		SELECT * FROM (SELECT * FROM seen EXCEPT SELECT * FROM counted)
 		UNION ALL SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM seen)`,
+	"attempts of a job that are counted otherwise": `
+		WITH seen AS (SELECT doc >> 32 AS job, count(*) AS n FROM requests
+			WHERE doc > 0 AND kind IN (0, 5) AND outcome NOT IN (11, 12) GROUP BY 1),
+		counted AS (SELECT job, n FROM counts WHERE what = 0 AND key = 2 AND n <> 0)
+		SELECT * FROM (SELECT * FROM seen EXCEPT SELECT * FROM counted)
+		UNION ALL SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM seen)`,
 	"requests that are counted otherwise": `
 		WITH seen AS (SELECT job, count(*) AS n FROM requests WHERE job > 0 AND kind <> 5 AND outcome <> 11 GROUP BY 1),
 		counted AS (SELECT job, n FROM counts WHERE what = 0 AND key = 0 AND n <> 0)
@@ -107,7 +113,7 @@ var checks = map[string]string{
 		WHERE d.seq NOT IN (SELECT seq FROM ids WHERE job = seq >> 32)`,
 	"jobs with another number of documents": `
 		SELECT id FROM jobs j WHERE stage = 1 AND (total <> (SELECT count(*) FROM documents WHERE seq > j.id << 32 AND seq < (j.id + 1) << 32)
-			OR total > 0 AND total <> (SELECT max(seq) - (j.id << 32) FROM documents WHERE seq > j.id << 32 AND seq < (j.id + 1) << 32))`,
+			OR total > 0 AND total > (SELECT max(seq) - (j.id << 32) FROM documents WHERE seq > j.id << 32 AND seq < (j.id + 1) << 32))`,
 	"numbers that were given out too early": `SELECT n FROM requests WHERE n >= (SELECT request FROM next)`,
 }
 

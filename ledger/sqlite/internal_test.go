@@ -27,7 +27,7 @@ func TestPlans(t *testing.T) {
 		"readCounts": readCounts, "readLanes": readLanes, "readFate": readFate, "setFate": setFate, "finishDocument": finishDocument,
 		"endRequest": endRequest, "readRequest": readRequest, "findRunning": findRunning, "interruptRuns": interruptRuns,
 		"dropListings": dropListings, "moveDocument": moveDocument, "addCount": addCount, "putScope": putScope, "findSet": findSet,
-		"readJob": readJob,
+		"readJob": readJob, "dropRepeat": dropRepeat, "readListed": readListed,
 	}
 	for _, s := range sweeps {
 		queries[s.find], queries[s.drop] = s.find, s.drop
@@ -95,8 +95,17 @@ func openAt(t *testing.T, path string, m machine) *Store {
 // Two ids of one hash are two documents.
 func TestCreateTellsTwinsApart(t *testing.T) {
 	s := openTest(t, machine{boot: "b", since: func() time.Duration { return 0 }, wall: time.Now})
-	weak := func(id []byte) int64 { return int64(len(id)%3) - 1 }
-	job, repeats, err := s.create(t.Context(), "twins", ledger.Settings{}, func(yield func(dogear.Document, error) bool) {
+	weak := func(id string) (int64, uint64) {
+		_, rest := keyOf(id)
+		return int64(len(id)%3) - 1, rest
+	}
+	listing := func(name string) *listing {
+		l := s.newListing(t.Context(), name, ledger.Settings{})
+		l.key = weak
+		return l
+	}
+	l := listing("twins")
+	err := l.list(func(yield func(dogear.Document, error) bool) {
 		for range 2 {
 			for d, err := range docs(500) {
 				if !yield(d, err) {
@@ -104,14 +113,14 @@ func TestCreateTellsTwinsApart(t *testing.T) {
 				}
 			}
 		}
-	}, weak)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job.Total != 500 || repeats != 500 {
-		t.Errorf("total %d, repeats %d; want 500, 500", job.Total, repeats)
+	if l.job.Total != 500 || l.repeats != 500 {
+		t.Errorf("total %d, repeats %d; want 500, 500", l.job.Total, l.repeats)
 	}
-	_, _, err = s.create(t.Context(), "conflict", ledger.Settings{}, func(yield func(dogear.Document, error) bool) {
+	err = listing("conflict").list(func(yield func(dogear.Document, error) bool) {
 		for d, err := range docs(500) {
 			if !yield(d, err) {
 				return
@@ -123,13 +132,13 @@ func TestCreateTellsTwinsApart(t *testing.T) {
 				return
 			}
 		}
-	}, weak)
+	})
 	if c, ok := errors.AsType[*ledger.ConflictError](err); !ok || c.Lines != [2]int64{7, 7} {
 		t.Errorf("got error %v, want a conflict of line 7", err)
 	}
 }
 
-// A repeat is found wherever the first is by then: written, being written, or not yet.
+// A repeat is found however far back the first is.
 func TestCreateFindsRepeatsFarBack(t *testing.T) {
 	s := openTest(t, machine{boot: "b", since: func() time.Duration { return 0 }, wall: time.Now})
 	var all []dogear.Document
@@ -153,12 +162,13 @@ func TestCreateFindsRepeatsFarBack(t *testing.T) {
 			}
 		}
 	}
-	job, repeats, err := s.Create(t.Context(), "j", ledger.Settings{}, list(0))
-	if err != nil {
+	l := s.newListing(t.Context(), "j", ledger.Settings{})
+	l.met.max, l.met.fan = 1000, 4
+	if err := l.list(list(0)); err != nil {
 		t.Fatal(err)
 	}
-	if job.Total != int64(len(all)) || repeats != int64(len(far)) {
-		t.Errorf("total %d, repeats %d; want %d, %d", job.Total, repeats, len(all), len(far))
+	if l.job.Total != int64(len(all)) || l.repeats != int64(len(far)) {
+		t.Errorf("total %d, repeats %d; want %d, %d", l.job.Total, l.repeats, len(all), len(far))
 	}
 	for len(far) > 0 { // each print differs in one half only
 		_, _, err := s.Create(t.Context(), "k", ledger.Settings{}, list(1<<uint(20*len(far))))

@@ -2,9 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -17,7 +20,7 @@ import (
 // listRows is how many documents are added in one transaction. All that it touches is at
 // the ends of tables and indexes, so that larger ones are hardly faster, and others wait
 // less for smaller ones.
-const listRows = 16384
+const listRows = 8192
 
 const (
 	addJob = `INSERT INTO jobs (name, stage, holder, settings, sink, created, total) VALUES (?, 0, ?, ?, ?, ?, 0)`
@@ -31,27 +34,27 @@ const (
 	addDocument = `INSERT INTO documents (seq, lane, state, done, attempts, not_before, id, address, secret,
 			list, line, offset, name, version, size, sha256)
 		VALUES (?, ?, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-
-	addID = `INSERT INTO ids (job, hash, seq) VALUES (?, ?, ?)`
 )
 
 // A listing is a job in the making. Its rows are in the ledger, but no job is.
 type listing struct {
 	*Store
-	ctx  context.Context // of Create
-	hash func([]byte) int64
-	job  ledger.Job
+	ctx context.Context // of Create
+	key func(id string) (hash int64, rest uint64)
+	job ledger.Job
 
-	seen    seen
+	met     entries  // all that was listed
+	n       uint32   // how many that is, with the repeats
 	rows    []listed // the next part
-	writing []listed // the part before it, and the call that writes it
-	call    *call
+	writing []listed // the part before it
+	call    *call    // what is being written
 	repeats int64
 
-	lanes map[string]int // by joined scopes; an index of the two below
-	sets  [][]string
-	ids   []int64 // of lanes; shorter than sets while some are not made
-	sizes []int64 // documents
+	lanes   map[string]int // by joined scopes; an index of the two below
+	sets    [][]string
+	ids     []int64         // of lanes; shorter than sets while some are not made
+	sizes   []int64         // documents, with the repeats
+	dropped map[int64]int64 // repeats, by lane
 }
 
 // A listed is a document with the index of its lane.
@@ -62,17 +65,25 @@ type listed struct {
 
 // Create lists documents into a new job.
 func (s *Store) Create(ctx context.Context, name string, set ledger.Settings, docs iter.Seq2[dogear.Document, error]) (ledger.Job, int64, error) {
-	job, repeats, err := s.create(ctx, name, set, docs, hash)
-	if err != nil {
+	l := s.newListing(ctx, name, set)
+	if err := l.list(docs); err != nil {
 		return ledger.Job{}, 0, fmt.Errorf("list documents into job %s: %w", name, err)
 	}
-	return job, repeats, nil
+	return l.job, l.repeats, nil
 }
 
-func (s *Store) create(ctx context.Context, name string, set ledger.Settings, docs iter.Seq2[dogear.Document, error], hash func([]byte) int64) (_ ledger.Job, repeats int64, err error) {
-	l := &listing{Store: s, ctx: ctx, hash: hash, lanes: map[string]int{}, job: ledger.Job{Name: name, Settings: set}}
+func (s *Store) newListing(ctx context.Context, name string, set ledger.Settings) *listing {
+	return &listing{
+		Store: s, ctx: ctx, key: keyOf, job: ledger.Job{Name: name, Settings: set},
+		met: newEntries(s.holders()), lanes: map[string]int{}, dropped: map[int64]int64{},
+	}
+}
+
+// list makes the job, or leaves nothing.
+func (l *listing) list(docs iter.Seq2[dogear.Document, error]) (err error) {
+	defer l.met.close()
 	if err := l.start(); err != nil {
-		return ledger.Job{}, 0, err
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -84,13 +95,10 @@ func (s *Store) create(ctx context.Context, name string, set ledger.Settings, do
 			err = l.add(d)
 		}
 		if err != nil {
-			return ledger.Job{}, 0, err
+			return err
 		}
 	}
-	if err := l.finish(); err != nil {
-		return ledger.Job{}, 0, err
-	}
-	return l.job, l.repeats, nil
+	return l.finish()
 }
 
 // start makes the job's row, which nobody sees.
@@ -126,23 +134,24 @@ func (tx *tx) nameFree(name string) error {
 	return err
 }
 
-// add takes the next document, unless it is a repeat.
+// keyOf is what stands for an id: the hash that the index has, and as much again, so that
+// nobody finds two ids of one key.
+func keyOf(id string) (hash int64, rest uint64) {
+	sum := sha256.Sum256([]byte(id))
+	return int64(binary.BigEndian.Uint64(sum[:8])), binary.BigEndian.Uint64(sum[8:16])
+}
+
+// add takes the next document. Whether it is a repeat shows at the end.
 func (l *listing) add(d dogear.Document) error {
-	h := l.hash([]byte(d.ID))
-	m := newMet(l.job.Total, d.Fingerprint)
-	if first, twins, ok := l.seen.at(h); ok {
-		for _, other := range append([]met{first}, twins...) {
-			if repeat, err := l.same(d, m, other); repeat || err != nil {
-				return err
-			}
-		}
+	if l.n == math.MaxUint32 {
+		return fmt.Errorf("a list has at most %d documents", l.n)
 	}
-	if l.job.Total >= 1<<32-1 {
-		return fmt.Errorf("a job has at most %d documents", l.job.Total)
+	hash, rest := l.key(d.ID)
+	if err := l.met.add(entry{hash, rest, d.Fingerprint, l.n}); err != nil {
+		return err
 	}
-	l.seen.add(h, m)
-	d.Seq = l.job.First + l.job.Total
-	l.job.Total++
+	d.Seq = l.seq(l.n)
+	l.n++
 	l.rows = append(l.rows, listed{d, l.lane(d.Scopes)})
 	if len(l.rows) < listRows {
 		return nil
@@ -150,19 +159,8 @@ func (l *listing) add(d dogear.Document) error {
 	return l.flush()
 }
 
-// same reports whether a document is one that was met before. Its id with another address is
-// an error.
-func (l *listing) same(d dogear.Document, m, other met) (bool, error) {
-	first, err := l.document(int64(other.n))
-	switch {
-	case err != nil || first.ID != d.ID:
-		return false, err
-	case m.print != other.print:
-		return false, &ledger.ConflictError{ID: d.ID, Lines: [2]int64{first.Line, d.Line}, Secret: first.Secret || d.Secret}
-	}
-	l.repeats++
-	return true, nil
-}
+// seq is the number of the list's nth document.
+func (l *listing) seq(n uint32) int64 { return l.job.First + int64(n) }
 
 // lane is the index of the lane with these scopes, which has one document more.
 func (l *listing) lane(scopes []string) int {
@@ -181,24 +179,6 @@ func (l *listing) lane(scopes []string) int {
 	return i
 }
 
-// document is the nth document of the job, from wherever it is by now.
-func (l *listing) document(n int64) (dogear.Document, error) {
-	seq := l.job.First + n
-	for _, part := range [][]listed{l.rows, l.writing} {
-		if len(part) > 0 && seq >= part[0].Seq && seq <= part[len(part)-1].Seq {
-			return part[seq-part[0].Seq].Document, nil
-		}
-	}
-	var d dogear.Document
-	err := l.read(l.ctx, func(c conn) error {
-		_, err := c.row(readListed, func(r *sqlite.Stmt) { d = documentAt(r) }, seq)
-		return err
-	})
-	return d, err
-}
-
-const readListed = `SELECT ` + documentColumns + ` FROM documents WHERE seq = ?`
-
 // flush has the part written that is full, while the next one is filled.
 func (l *listing) flush() error {
 	if err := l.wait(); err != nil {
@@ -210,11 +190,25 @@ func (l *listing) flush() error {
 	}
 	l.rows, l.writing = l.writing[:0], l.rows
 	rows := l.writing
-	l.call = l.submit(l.ctx, &call{alone: true, work: func(tx *tx) error { return l.write(tx, rows) }})
+	return l.behind(func(tx *tx) error { return l.write(tx, rows) })
+}
+
+// behind has work done in a transaction of its own while the caller goes on, once the work
+// before it is done.
+func (l *listing) behind(work func(*tx) error) error {
+	if err := l.wait(); err != nil {
+		return err
+	}
+	l.call = l.submit(l.ctx, &call{alone: true, work: func(tx *tx) error {
+		if err := tx.acts(); err != nil {
+			return err
+		}
+		return work(tx)
+	}})
 	return nil
 }
 
-// wait waits for the part that is being written.
+// wait waits for what is being written.
 func (l *listing) wait() error {
 	if l.call == nil {
 		return nil
@@ -226,9 +220,6 @@ func (l *listing) wait() error {
 
 // write adds documents, and the lanes that they are the first of.
 func (l *listing) write(tx *tx, rows []listed) error {
-	if err := tx.acts(); err != nil {
-		return err
-	}
 	for _, r := range rows {
 		for len(l.ids) <= r.lane {
 			set, err := tx.setOf(l.sets[len(l.ids)])
@@ -259,7 +250,8 @@ func (tx *tx) addDocument(d dogear.Document, lane int64) error {
 		d.Name, d.Version, size, digest(d.SHA256))
 }
 
-// finish writes what is left and the index of ids, and lets the job be seen.
+// finish writes what is left and the index of ids, without the repeats, and lets the job be
+// seen.
 func (l *listing) finish() error {
 	if err := l.flush(); err != nil {
 		return err
@@ -267,28 +259,23 @@ func (l *listing) finish() error {
 	if err := l.wait(); err != nil {
 		return err
 	}
-	for part := range l.seen.sorted(listRows) {
-		err := l.doAlone(l.ctx, func(tx *tx) error {
-			if err := tx.acts(); err != nil {
-				return err
-			}
-			for _, id := range part {
-				if err := tx.conn.exec(addID, l.job.ID, id.hash, l.job.First+int64(id.n)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	l.rows, l.writing = nil, nil
+	repeats := entries{folder: l.met.folder, max: l.met.max, fan: l.met.fan}
+	defer repeats.close()
+	if err := l.index(&repeats); err != nil {
+		return err
 	}
+	l.met.close()
+	if err := l.drop(&repeats); err != nil {
+		return err
+	}
+	l.job.Total = int64(l.n) - l.repeats
 	return l.act(l.ctx, func(tx *tx) error {
 		if err := tx.nameFree(l.job.Name); err != nil {
 			return err
 		}
 		for i, lane := range l.ids {
-			tx.pending[lane] += l.sizes[i]
+			tx.pending[lane] += l.sizes[i] - l.dropped[lane]
 		}
 		tx.count(l.job.ID, countState, int64(dogear.Pending), l.job.Total)
 		return tx.conn.exec(finishJob, l.job.ID, l.job.Total)

@@ -7,7 +7,8 @@
 // they stream is read in blocks, so that a slow reader holds nothing up either.
 //
 // Beside the file "x" are SQLite's x-wal and x-shm, the lock file x.lock, and in x.holders a
-// lock file for each holder, by which the kernel says who lives. A process that has a store
+// lock file for each holder, by which the kernel says who lives, and for a while what a
+// listing puts in order: hashes and numbers. A process that has a store
 // open must not open the file x by other means: closing it would take SQLite's locks away.
 package sqlite
 

@@ -39,7 +39,7 @@ func (tx *tx) grant(r dogear.Request) error {
 		}
 		tx.requests(r.Job, r.Run, 1)
 	}
-	if r.Doc == 0 || r.Kind != dogear.Read && r.Kind != dogear.Item {
+	if !attempts(r.Kind, r.Doc) {
 		return nil
 	}
 	paid, err := tx.conn.number(readAttempts, r.Doc)
@@ -51,6 +51,11 @@ func (tx *tx) grant(r dogear.Request) error {
 	return tx.conn.exec(setAttempts, r.Doc, paid+1)
 }
 
+// attempts reports whether a request is an attempt of its document.
+func attempts(kind dogear.Kind, doc int64) bool {
+	return doc != 0 && (kind == dogear.Read || kind == dogear.Item)
+}
+
 // requests counts n requests of a job and its run.
 func (tx *tx) requests(job, run, n int64) {
 	if job != 0 {
@@ -60,7 +65,7 @@ func (tx *tx) requests(job, run, n int64) {
 }
 
 const (
-	readRequest = `SELECT job, run, scopes, kind, holder FROM requests WHERE n = ? AND ended = 0`
+	readRequest = `SELECT job, run, scopes, kind, holder, doc FROM requests WHERE n = ? AND ended = 0`
 
 	endRequest = `UPDATE requests SET sent = ?2, ended = ?3, status = ?4, outcome = ?5, hint = ?6, until = ?7, bytes = ?8
 		WHERE n = ?1`
@@ -69,11 +74,12 @@ const (
 // end records how a request ended. One that has ended stays as it is, and so does its
 // document.
 func (tx *tx) end(e dogear.End) error {
-	var job, run, set, holder int64
+	var job, run, set, holder, doc int64
 	var kind dogear.Kind
 	found, err := tx.conn.row(readRequest, func(r *sqlite.Stmt) {
 		job, run, set = r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2)
 		kind, holder = dogear.Kind(r.ColumnInt(3)), r.ColumnInt64(4)
+		doc = r.ColumnInt64(5)
 	}, e.Request)
 	if err != nil || !found {
 		return err
@@ -94,11 +100,20 @@ func (tx *tx) end(e dogear.End) error {
 		}
 		tx.ended(job, run, e)
 	}
-	if e.Fate == nil {
-		return nil
+	var fate dogear.Fate
+	if e.Fate != nil {
+		fate = *e.Fate
 	}
-	free := e.Outcome == dogear.NotSent || e.Outcome == dogear.Unprocessed
-	return tx.fate(*e.Fate, free)
+	if none := e.Outcome == dogear.NotSent || e.Outcome == dogear.Unprocessed; none && attempts(kind, doc) {
+		tx.count(jobOf(doc), countTotal, totalAttempts, -1)
+		fate.Doc, fate.Refund = doc, max(1, fate.Refund)
+	}
+	// What the request was charged is given back wherever its document is by now.
+	if err := tx.refund(fate.Doc, fate.Refund); err != nil || e.Fate == nil {
+		return err
+	}
+	fate.Refund = 0
+	return tx.fate(fate)
 }
 
 // ended counts the end of a request that is no item.
@@ -120,49 +135,55 @@ func (tx *tx) ended(job, run int64, e dogear.End) {
 	}
 }
 
+// refund gives a document back up to n attempts of what it has paid.
+func (tx *tx) refund(doc int64, n int) error {
+	if n <= 0 {
+		return nil
+	}
+	paid, err := tx.conn.number(readAttempts, doc)
+	if err != nil || paid == 0 {
+		return err
+	}
+	left := max(0, paid-int64(n))
+	tx.paid(doc, paid, left)
+	return tx.conn.exec(setAttempts, doc, left)
+}
+
 const (
-	readFate = `SELECT state, lane, attempts, holder FROM documents WHERE seq = ?`
+	readFate = `SELECT state, lane, holder FROM documents WHERE seq = ?`
 
 	// setFate keeps the reason of an earlier attempt where there is no new one.
-	setFate = `UPDATE documents SET state = ?2, attempts = ?3, not_before = ?4, holder = NULL,
-		reason = CASE WHEN ?2 = 0 THEN coalesce(?5, reason) ELSE ?5 END, found = ?6 WHERE seq = ?1`
+	setFate = `UPDATE documents SET state = ?2, not_before = ?3, holder = NULL,
+		reason = CASE WHEN ?2 = 0 THEN coalesce(?4, reason) ELSE ?4 END, found = ?5 WHERE seq = ?1`
 )
 
-// fate moves a document out of flight. Free says that its attempt was none. A document that
-// this holder does not have in flight stays where it is.
-func (tx *tx) fate(f dogear.Fate, free bool) error {
+// fate moves a document out of flight. One that this holder does not have in flight stays as
+// it is.
+func (tx *tx) fate(f dogear.Fate) error {
 	if f.State == dogear.Done {
 		return fmt.Errorf("document %d is done without a result", f.Doc)
 	}
 	var state dogear.State
-	var lane, attempts, holder int64
+	var lane, holder int64
 	found, err := tx.conn.row(readFate, func(r *sqlite.Stmt) {
-		state, lane, attempts, holder = dogear.State(r.ColumnInt(0)), r.ColumnInt64(1), r.ColumnInt64(2), r.ColumnInt64(3)
+		state, lane, holder = dogear.State(r.ColumnInt(0)), r.ColumnInt64(1), r.ColumnInt64(2)
 	}, f.Doc)
 	if err != nil || !found || state != dogear.InFlight || holder != tx.me.Load().n {
 		return err
 	}
-	refund := min(int64(f.Refund), attempts)
-	tx.paid(f.Doc, attempts, attempts-refund)
-	if free {
-		tx.count(jobOf(f.Doc), countTotal, totalAttempts, -refund)
-	}
-	if f.State == dogear.InFlight {
-		if refund == 0 {
-			return nil
-		}
-		return tx.conn.exec(setAttempts, f.Doc, attempts-refund)
+	if err := tx.refund(f.Doc, f.Refund); err != nil || f.State == dogear.InFlight {
+		return err
 	}
 	tx.moved(f.Doc, lane, dogear.InFlight, f.State)
 	tx.delayed = tx.delayed || !f.NotBefore.IsZero()
-	return tx.conn.exec(setFate, f.Doc, int(f.State), attempts-refund, f.NotBefore, textOr(f.Reason), textOr(f.Version))
+	return tx.conn.exec(setFate, f.Doc, int(f.State), f.NotBefore, textOr(f.Reason), textOr(f.Version))
 }
 
 // Return moves documents out of flight that no request's end moves.
 func (s *Store) Return(ctx context.Context, fates []dogear.Fate) error {
 	err := s.act(ctx, func(tx *tx) error {
 		for _, f := range fates {
-			if err := tx.fate(f, false); err != nil {
+			if err := tx.fate(f); err != nil {
 				return err
 			}
 		}

@@ -120,7 +120,7 @@ func (s *Store) turn(first *call) (next *call) {
 		s.refuse(first, fmt.Errorf("take the ledger's lock: %w", err))
 		return nil
 	}
-	defer w.lock.unlock() // cannot fail: the lock is held
+	defer func() { _ = w.lock.unlock() }() // cannot fail: the lock is held
 	group := take(nil, first)
 	for !first.alone && len(group) < groupMax && next == nil {
 		select {

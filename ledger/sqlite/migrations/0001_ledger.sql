@@ -5,9 +5,9 @@
 -- clock, all others are wall times.
 --
 -- A document's number, seq, is its job's id times 2^32 plus its place in the list, counted
--- from 1: numbers follow the list without a gap, however many jobs are listed at once, and
--- the documents of a job are one range of keys, so that nothing but lanes, runs and
--- requests needs a column that names the job.
+-- from 1: numbers follow the list, with gaps for its repeats, however many jobs are listed
+-- at once, and the documents of a job are one range of keys, so that nothing but lanes, runs
+-- and requests needs a column that names the job.
 
 -- How the ledger's clock follows from the machine's, in the boot that wrote last.
 CREATE TABLE clock (
