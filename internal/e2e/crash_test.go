@@ -25,7 +25,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d kills, DOGEAR_SEED=%d", kills, seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 
-	docs := 24 * kills
+	docs := 16 * kills
 	size := func(n int) int {
 		if n%10 == 0 {
 			return 300_000
@@ -33,7 +33,7 @@ func TestCrash(t *testing.T) {
 		return standin.Size(n)
 	}
 	u := newUser(t)
-	limit := &switchable{Limiter: standin.Window(30, 2*time.Second)} // its waits are at least a second
+	limit := &switchable{Limiter: standin.Window(10, 2*time.Second)} // its waits are at least a second
 	s := serve(t, standin.Config{
 		Limit: limit,
 		Rules: []standin.Rule{standin.Every(7, standin.Slow(1000, 20*time.Millisecond))},

@@ -56,6 +56,7 @@ type Service struct {
 	versions map[int]int
 	server   *http.Server // nil while the service is down
 	served   chan struct{}
+	serving  sync.WaitGroup // of requests: their ends are in the journal when Down returns
 }
 
 // Start starts a service.
@@ -136,6 +137,7 @@ func (s *Service) Down() error {
 	}
 	err := server.Close()
 	<-served
+	s.serving.Wait()
 	return err
 }
 
@@ -197,6 +199,8 @@ func (s *Service) version(n int) int {
 
 // serve journals a request and answers it.
 func (s *Service) serve(w http.ResponseWriter, r *http.Request) {
+	s.serving.Add(1)
+	defer s.serving.Done()
 	a := &Arrival{Method: r.Method, Path: r.URL.Path, Proto: r.Proto, Worker: r.Header.Get("X-Worker"),
 		Header: headerOf(r.Header, s.cfg.Credentials)}
 	a.Conn, _ = r.Context().Value(connKey{}).(int64)
