@@ -38,25 +38,26 @@ type lane struct {
 // lanes runs every lane to its end.
 func (r *run) lanes() {
 	list, err := r.Store.Lanes(r.dispatch, r.Job.ID)
-	if err != nil {
+	agreed, agreedErr := r.agreed()
+	if err = errors.Join(err, agreedErr); err != nil {
 		r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
 		return
 	}
 	var all sync.WaitGroup
 	for _, l := range list {
 		if l.Pending > 0 {
-			all.Go(func() { r.lane(l) })
+			all.Go(func() { r.lane(l, agreed) })
 		}
 	}
 	all.Wait()
 }
 
 // lane reads one lane until nothing of it can be read in this run.
-func (r *run) lane(rec ledger.Lane) {
+func (r *run) lane(rec ledger.Lane, agreed map[string]int) {
 	l := &lane{
 		run: r, id: rec.ID, keys: rec.Scopes,
 		docs:    make(chan dogear.Document),
-		workers: r.workers(rec.Scopes),
+		workers: r.workers(rec.Scopes, agreed),
 		news:    make(chan struct{}, 1),
 	}
 	l.open, l.over = context.WithCancelCause(r.dispatch)
@@ -73,19 +74,31 @@ func (r *run) lane(rec ledger.Lane) {
 	}
 }
 
-// workers is how many requests a lane may have in flight: what the job says, else what the
+// workers is how many requests a lane may have in flight: what the job says, else what its
 // scopes have agreed. The gate sees to the rest.
-func (r *run) workers(keys []string) int {
+func (r *run) workers(keys []string, agreed map[string]int) int {
 	if r.set.Concurrency > 0 {
 		return r.set.Concurrency
 	}
 	n := dogear.DefaultConcurrency
-	for s, err := range r.Store.Scopes(r.dispatch) {
-		if err == nil && s.Concurrency > 0 && slices.Contains(keys, s.Key) {
-			n = s.Concurrency
+	for _, k := range keys {
+		if agreed[k] > 0 {
+			n = agreed[k]
 		}
 	}
 	return n
+}
+
+// agreed are the concurrencies that scopes have, where somebody has said so.
+func (r *run) agreed() (map[string]int, error) {
+	out := map[string]int{}
+	for s, err := range r.Store.Scopes(r.dispatch) {
+		if err != nil {
+			return nil, err
+		}
+		out[s.Key] = s.Concurrency
+	}
+	return out, nil
 }
 
 // feed claims documents and hands them out. It returns nil when the lane has nothing left.

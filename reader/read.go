@@ -212,7 +212,7 @@ func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b
 // unanswered settles a request that got no HTTP answer.
 func (a *attempt) unanswered(x *gate.Exchange, u *url.URL, keys []string, parent int64) {
 	r := a.run
-	reason := x.Err.Error()
+	reason := dogear.StripText(x.Err.Error())
 	charged := true
 	switch {
 	case errors.Is(x.Err, errAborted):
