@@ -95,8 +95,7 @@ func (r *readCmd) Run(c *call) error {
 	}
 	job, err := c.list(s, name, set, sources)
 	if err != nil {
-		out.Close()
-		return err
+		return errors.Join(err, out.Abandon())
 	}
 	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
 }

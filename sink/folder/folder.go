@@ -248,3 +248,6 @@ func checkElement(name string) error {
 	}
 	return nil
 }
+
+// Abandon takes the job's mark off the folder again and closes it: nothing was saved here.
+func (s *Sink) Abandon() error { return errors.Join(s.drop(markName), s.Close()) }
