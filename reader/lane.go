@@ -241,7 +241,7 @@ func (r *run) giveBack(fates []dogear.Fate) {
 	for block := range slices.Chunk(fates, claimBlock) {
 		if err := r.Store.Return(ctx, block); err != nil {
 			// The claim ends with this process; the next run frees it.
-			r.Log.Warn("documents stay claimed until the next run", "err", err)
+			r.stayed.Do(func() { r.Log.Warn("documents stay claimed until the next run", "err", err) })
 			return
 		}
 	}

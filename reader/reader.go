@@ -128,6 +128,7 @@ type run struct {
 	flight   context.Context // ends when nothing more may be received
 	saves    chan saved
 	renamed  renamed
+	stayed   sync.Once // the warning that claims could not be given back
 	outages  outages
 	detached chan struct{} // bounds the documents that wait for another lane's scope
 

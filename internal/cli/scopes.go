@@ -94,7 +94,7 @@ func (r *scopesReleaseCmd) Run(c *call) error {
 	defer s.Close()
 	switch err := s.Release(c.ctx, r.Key, who(), r.Reason); {
 	case errors.Is(err, ledger.ErrNoScope), errors.Is(err, ledger.ErrNoWait):
-		return &usageError{err: fmt.Errorf("%s: %w", r.Key, err), try: "dogear scopes"}
+		return &usageError{err: err, try: "dogear scopes"}
 	case err != nil:
 		return &codedError{code: exitIO, err: err}
 	}
