@@ -48,7 +48,7 @@ type Result struct {
 	SHA256      string // of the bytes that were saved, in lower-case hex
 	ContentType string
 	ReadAt      time.Time // wall time at which the last byte came
-	Run         int64
+	Run         int64     // what saved it; a ledger tells its number in the job
 }
 
 // A State is where a document stands.

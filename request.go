@@ -68,7 +68,7 @@ type Request struct {
 	N       int64 // unique in the ledger
 	Parent  int64 // the request whose redirect this one follows; zero if none
 	Job     int64 // zero for a request that belongs to no job
-	Run     int64
+	Run     int64 // a ledger tells its number in the job
 	Doc     int64 // the document's Seq; zero if it is for none
 	DocID   string
 	Scopes  []string

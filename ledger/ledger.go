@@ -98,6 +98,7 @@ type Counts struct {
 	Throttled int64
 	ByStatus  map[int]int64
 	Attempts  int64 // of all documents together, throttled ones too
+	Open      int64 // documents with a request that has no recorded end
 	Most      int   // the most that one document has paid of its cap
 }
 
@@ -114,6 +115,7 @@ type Run struct {
 	Done      int64
 	Bytes     int64
 	PID       int
+	Live      bool // it goes on: its process is there
 }
 
 // A Lane is the documents of a job that are read under one set of scopes.

@@ -34,6 +34,7 @@ func (a *attempt) body(x *gate.Exchange) {
 		return
 	}
 	err := b.receive()
+	defer b.tidy()
 	switch {
 	case err == nil:
 		b.whole()
@@ -47,6 +48,16 @@ func (a *attempt) body(x *gate.Exchange) {
 		x.End(dogear.Invalid, b.wire, a.invalid(err.Error()))
 	default:
 		b.broke(err)
+	}
+}
+
+// tidy removes the temporary file of a body that is neither saved nor kept.
+func (b *incoming) tidy() {
+	if b.stays || b.file == nil {
+		return
+	}
+	if err := b.run.Sink.Remove(b.doc.Seq); err != nil {
+		b.run.Log.Info("a temporary file stays until the next run", "doc", b.doc.ID, "err", err)
 	}
 }
 
@@ -66,6 +77,7 @@ type incoming struct {
 	said  []digest // what the service promises of the bytes
 	head  []byte   // the beginning of a page
 	file  io.WriteCloser
+	stays bool // the temporary file is still needed
 }
 
 var (
@@ -228,7 +240,9 @@ func (b *incoming) broke(err error) {
 		if b.resp.ContentLength >= 0 {
 			p.Total = b.keep + b.resp.ContentLength
 		}
-		if e := b.keepPart(p); e != nil {
+		if e := b.keepPart(p); e == nil {
+			b.stays = true
+		} else {
 			b.run.Log.Warn("the beginning of a body is not kept", "doc", b.doc.ID, "err", e)
 		}
 	}
@@ -269,6 +283,7 @@ func (b *incoming) whole() {
 	if version == "" || b.doc.SHA256 != "" {
 		version = "sha256:" + sum
 	}
+	b.stays = true
 	b.x.End(dogear.OK, b.wire, nil)
 	ct := b.resp.Header.Get("Content-Type")
 	b.run.saves <- saved{doc: b.doc, result: dogear.Result{

@@ -41,7 +41,7 @@ func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request
 	case dogear.Transient:
 		x.End(outcome, n, a.transient(reason, x.Hint.Wait))
 		if x.Status >= 500 {
-			a.failedAt(req.URL, r.Scopes(req.URL), true)
+			a.failedAt(req.URL, r.Scopes(req.URL), true, reason)
 		}
 		return nil, 0
 	case dogear.Invalid:

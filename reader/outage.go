@@ -12,6 +12,7 @@ import (
 const (
 	enoughFailures  = 10
 	enoughDocuments = 3
+	unwell          = 3 // failures in a row that people are told of
 )
 
 // outages counts, for each origin, the failures since its last sign of life.

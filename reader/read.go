@@ -215,6 +215,15 @@ func (a *attempt) unanswered(x *gate.Exchange, u *url.URL, keys []string, parent
 	reason := dogear.StripText(x.Err.Error())
 	charged := true
 	switch {
+	case x.Outcome == dogear.NotSent && a.open.Err() != nil: // the end of the run, or of the lane, cut it
+		fate := dogear.Fate{Doc: a.doc.Seq, State: dogear.Pending}
+		if x.N() == 0 {
+			r.giveBack([]dogear.Fate{fate})
+			return
+		}
+		fate.Refund = 1
+		x.End(dogear.NotSent, 0, &fate)
+		return
 	case errors.Is(x.Err, errAborted):
 		x.End(dogear.Doubtful, 0, &dogear.Fate{Doc: a.doc.Seq, State: dogear.InDoubt, Reason: "the run ended before the answer came"})
 		return
@@ -237,15 +246,18 @@ func (a *attempt) unanswered(x *gate.Exchange, u *url.URL, keys []string, parent
 		x.End(dogear.Transient, 0, a.transient(reason, 0))
 	}
 	if x.Outcome != dogear.Unprocessed {
-		a.failedAt(u, keys, charged)
+		a.failedAt(u, keys, charged, reason)
 	}
 }
 
 // failedAt counts a failure of an origin, and closes its scopes when it seems to be down.
 // The documents that met it are not charged.
-func (a *attempt) failedAt(u *url.URL, keys []string, paid bool) {
+func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
 	r := a.run
 	row := r.outages.failed(u, a.doc.Seq, paid)
+	if len(row) == unwell {
+		r.Log.Warn("the origin does not answer as it should", "origin", u.Scheme+"://"+u.Host, "requests", len(row), "last", why)
+	}
 	if len(row) < enoughFailures || distinct(row) < enoughDocuments && !a.allThatAreLeft(distinct(row)) {
 		return
 	}
@@ -257,7 +269,7 @@ func (a *attempt) failedAt(u *url.URL, keys []string, paid bool) {
 		err = r.Store.Refund(ctx, charged(row))
 	}
 	if err == nil {
-		r.Log.Warn("the origin is down", "origin", u.Scheme+"://"+u.Host)
+		r.Log.Warn("the origin is down: its scopes wait", "origin", u.Scheme+"://"+u.Host)
 		err = r.Gate.Down(ctx, keys)
 	}
 	if err != nil {
@@ -273,7 +285,7 @@ func (a *attempt) allThatAreLeft(n int) bool {
 	}
 	for _, l := range list {
 		if l.ID == a.id {
-			return l.Pending+a.busy.Load() <= int64(n)
+			return l.Pending+a.busy.Load()-1 <= int64(n) // this one is counted twice: it came back, and is busy
 		}
 	}
 	return false

@@ -46,6 +46,8 @@ type Sink interface {
 	Size(path string) (int64, error)
 	// Held is the size of a document's temporary file; the error matches [fs.ErrNotExist].
 	Held(doc int64) (int64, error)
+	// Remove removes a document's temporary file; that there is none is no error.
+	Remove(doc int64) error
 	// Sweep removes the temporary files of all documents but those that keep names.
 	Sweep(keep func(doc int64) bool) error
 	// WriteList writes the list of all results.

@@ -66,7 +66,7 @@ func (r *run) findMissing(ctx context.Context) (n int64, err error) {
 		size, err := r.Sink.Size(res.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && size != res.Size:
-			r.Log.Warn("a result is missing or of another size: its document is read again", "doc", res.ID, "path", res.Path)
+			r.Log.Info("a result is missing or of another size: its document is read again", "doc", res.ID, "path", res.Path)
 			gone = append(gone, res.Doc)
 		case err != nil:
 			return n, fmt.Errorf("look for the result %s: %w", res.Path, err)

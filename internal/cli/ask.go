@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,10 +29,13 @@ func (c *call) ask(s round, keys []string) error {
 		fmt.Fprintf(c.Stderr, "  and %d more\n", n)
 	}
 	fmt.Fprintf(c.Stderr, "Each line is one quota, shared by every dogear process: is that so? [y/N] ")
-	line, err := bufio.NewReader(c.Stdin).ReadString('\n')
+	line, err := c.answer()
+	if c.ctx.Err() != nil {
+		return &codedError{code: cancelCode(c.ctx), err: errors.New("stopped at the question: nothing was sent"), try: "dogear resume " + s.job.Name}
+	}
 	if a := strings.ToLower(strings.TrimSpace(line)); err != nil || a != "y" && a != "yes" {
 		return &codedError{code: exitConfig, err: errors.New("the scope was not confirmed: nothing was sent"),
-			try: fmt.Sprintf("dogear resume %s --scope KEY, with the key of the quota they share", s.job.Name)}
+			try: fmt.Sprintf("dogear resume %s --scope job, or --scope KEY with a key that all who share the quota name", s.job.Name)}
 	}
 	set := s.job.Settings
 	for _, k := range keys {
@@ -41,6 +45,27 @@ func (c *call) ask(s round, keys []string) error {
 		}
 	}
 	return nil
+}
+
+// answer reads a line from the terminal, or nothing when a signal comes first. The reading
+// goroutine then ends with the program, which is about to.
+func (c *call) answer() (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	got := make(chan read, 1)
+	go func() {
+		line, err := bufio.NewReader(c.Stdin).ReadString('\n')
+		got <- read{line, err}
+	}()
+	defer fmt.Fprintln(c.Stderr)
+	select {
+	case r := <-got:
+		return r.line, r.err
+	case <-c.ctx.Done():
+		return "", context.Cause(c.ctx)
+	}
 }
 
 // once does something once for each key.

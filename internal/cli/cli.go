@@ -83,10 +83,23 @@ func Main(ctx context.Context, env Env) int {
 	case exited:
 		return code
 	case err != nil:
-		return env.fail(&usageError{err: err, try: "dogear --help"})
+		return env.fail(&usageError{err: err, try: helpFor(err)})
 	}
 	err = parsed.Run(&call{ctx: ctx, Env: env})
 	return env.fail(err)
+}
+
+// helpFor is the help of the command that could not be read.
+func helpFor(err error) string {
+	words := "dogear"
+	if p, ok := errors.AsType[*kong.ParseError](err); ok {
+		for _, w := range strings.Fields(p.Context.Command()) {
+			if w[0] != '<' && w[0] != '[' {
+				words += " " + w
+			}
+		}
+	}
+	return words + " --help"
 }
 
 type exiting struct{}

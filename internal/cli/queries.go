@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
@@ -72,8 +75,10 @@ func (r *remainingCmd) Run(c *call) error {
 			return d.Reason
 		}
 		return rows(c, r.JSON, s.Remaining(c.ctx, job.ID), func(d ledger.Remaining) any {
+			d.NotBefore = when(job, d)
 			return remainingRow{d.ID, d.Version, d.State.String(), d.Attempts, stamp(d.NotBefore), reason(d)}
 		}, func(d ledger.Remaining) string {
+			d.NotBefore = when(job, d)
 			line := fmt.Sprintf("%-9s %d  %s", d.State, d.Attempts, d.ID)
 			if !d.NotBefore.IsZero() {
 				line += "  not before " + stamp(d.NotBefore)
@@ -84,6 +89,14 @@ func (r *remainingCmd) Run(c *call) error {
 			return line
 		})
 	})
+}
+
+// when is the moment at which a document may go on: none, where only a decision helps.
+func when(job ledger.Job, d ledger.Remaining) time.Time {
+	if d.State != dogear.Pending || d.Attempts >= job.Settings.Attempts {
+		return time.Time{}
+	}
+	return d.NotBefore
 }
 
 type resultsCmd struct{ jobQuery }
@@ -134,7 +147,7 @@ func (r *runsCmd) Run(c *call) error {
 		return rows(c, r.JSON, s.Runs(c.ctx, job.ID), func(d ledger.Run) any { return runSummaryOf(d) },
 			func(d ledger.Run) string {
 				return fmt.Sprintf("%d  %s  %s  %s: %d done, %d requests, %d throttled", d.Number, stamp(d.Started),
-					orElse(stamp(d.Ended), "still running"), orElse(string(d.Reason), "running"), d.Done, d.Sent, d.Throttled)
+					orElse(stamp(d.Ended), "-"), orElse(string(d.Reason), map[bool]string{true: "running", false: "its process is gone"}[d.Live]), d.Done, d.Sent, d.Throttled)
 			})
 	})
 }
@@ -166,7 +179,15 @@ func (r *requestsCmd) Run(c *call) error {
 			return requestRow{d.N, d.Parent, d.Run, d.DocID, d.Scopes, d.Kind.String(), stamp(d.Granted), stamp(d.Sent), stamp(d.Ended),
 				d.Status, d.Outcome.String(), d.Hint, stamp(d.Until), d.Bytes}
 		}, func(d dogear.Request) string {
-			return fmt.Sprintf("%d  %s  %-8s %d %s  %s", d.N, stamp(d.Granted), d.Kind, d.Status, d.Outcome, d.DocID)
+			line := fmt.Sprintf("%d  %s  %-8s %3s %-10s  %s", d.N, stamp(d.Granted), d.Kind, orElse(strings.TrimPrefix(strconv.Itoa(d.Status), "0"), "-"),
+				orElse(d.Outcome.String(), "in flight"), d.DocID)
+			if d.Hint != "" {
+				line += "  hint " + d.Hint
+			}
+			if !d.Until.IsZero() {
+				line += "  waits until " + stamp(d.Until)
+			}
+			return line
 		})
 	})
 }

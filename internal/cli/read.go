@@ -20,20 +20,20 @@ import (
 
 // jobFlags are what a job keeps; resume replaces what is given.
 type jobFlags struct {
-	Scope        string        `help:"Which requests share one quota: host (all of a host), job (all of the job), or a key that others name too." placeholder:"host|job|KEY"`
-	Rate         rate          `help:"The agreed pace of the scope, such as 10/s, 600/m or 5000/h. Default: learnt." placeholder:"N/s"`
-	Burst        int           `help:"Requests that may leave at once under --rate." placeholder:"N"`
-	Concurrency  int           `help:"Requests in flight in the scope, over all processes. Default: 16." placeholder:"N"`
-	Attempts     int           `help:"Cumulative cap on the attempts of a document. Default: 8." placeholder:"N"`
-	MaxRequests  int64         `help:"Cumulative cap on the requests of the job. Default: none." placeholder:"N"`
-	MaxThrottles int           `help:"Throttle events in a row of one scope that are borne without a valid hint. Default: 10." placeholder:"N"`
-	BackoffBase  time.Duration `help:"First wait without a valid hint. Default: 1s." placeholder:"DURATION"`
-	BackoffMax   time.Duration `help:"Longest wait without a valid hint. Default: 5m." placeholder:"DURATION"`
-	IdleTimeout  time.Duration `help:"One request without progress. Default: 60s." placeholder:"DURATION"`
-	MaxSize      size          `help:"The largest body that is accepted. Default: 4GiB." placeholder:"SIZE"`
-	BearerEnv    string        `help:"Variable that holds a bearer token." placeholder:"VAR" xor:"bearer"`
-	BearerFile   string        `help:"File that holds a bearer token; read again when it changes." placeholder:"FILE" xor:"bearer"`
-	Header       []string      `help:"A header, such as 'X-Team: docs' or 'X-Key: $${KEY}'." placeholder:"'K: V'" sep:"none"`
+	Scope        string         `help:"Which requests share one quota: host (all of a host), job (all of the job), or a key that others name too." placeholder:"host|job|KEY"`
+	Rate         rate           `help:"The agreed pace of the scope, such as 10/s, 600/m or 5000/h. Default: learnt." placeholder:"N/s"`
+	Burst        *int           `help:"Requests that may leave at once under --rate." placeholder:"N"`
+	Concurrency  *int           `help:"Requests in flight in the scope, over all processes. Default: 16." placeholder:"N"`
+	Attempts     *int           `help:"Cumulative cap on the attempts of a document. Default: 8." placeholder:"N"`
+	MaxRequests  *int64         `help:"Cumulative cap on the requests of the job. Default: none." placeholder:"N"`
+	MaxThrottles *int           `help:"Throttle events in a row of one scope that are borne without a valid hint. Default: 10." placeholder:"N"`
+	BackoffBase  *time.Duration `help:"First wait without a valid hint. Default: 1s." placeholder:"DURATION"`
+	BackoffMax   *time.Duration `help:"Longest wait without a valid hint. Default: 5m." placeholder:"DURATION"`
+	IdleTimeout  *time.Duration `help:"One request without progress. Default: 60s." placeholder:"DURATION"`
+	MaxSize      size           `help:"The largest body that is accepted. Default: 4GiB." placeholder:"SIZE"`
+	BearerEnv    string         `help:"Variable that holds a bearer token." placeholder:"VAR" xor:"bearer"`
+	BearerFile   string         `help:"File that holds a bearer token; read again when it changes." placeholder:"FILE" xor:"bearer"`
+	Header       []string       `help:"A header, such as 'X-Team: docs' or 'X-Key: $${KEY}'." placeholder:"'K: V'" sep:"none"`
 }
 
 // roundFlags are each run's own.
@@ -71,6 +71,9 @@ func (r *readCmd) Run(c *call) error {
 	}
 	if r.Out == "" {
 		r.Out = "./" + name
+	}
+	if strings.Contains(r.Out, "://") {
+		return usage("-o %s: this dogear saves into folders: give the path of one", dogear.StripText(r.Out))
 	}
 	set.SinkShown = r.Out
 	if set.Sink, err = filepath.Abs(r.Out); err != nil {
@@ -197,7 +200,7 @@ func (r *readCmd) jobName() (string, error) {
 	}
 	first := r.Source[0]
 	if first == "-" {
-		return "", usage("a list from standard input needs --job NAME")
+		return "", &usageError{err: errors.New("a list from standard input needs a name"), try: "dogear read - --job NAME"}
 	}
 	name := strings.TrimSuffix(filepath.Base(first), filepath.Ext(first))
 	if u, err := url.Parse(first); err == nil && isAddress(first) {
@@ -236,14 +239,14 @@ func (f jobFlags) apply(s *ledger.Settings, source []string) error {
 	}
 	put(&s.Scope, f.Scope)
 	put(&s.Rate, float64(f.Rate))
-	put(&s.Burst, f.Burst)
-	put(&s.Concurrency, f.Concurrency)
-	put(&s.Attempts, f.Attempts)
-	put(&s.MaxRequests, f.MaxRequests)
-	put(&s.MaxThrottles, f.MaxThrottles)
-	put(&s.BackoffBase, f.BackoffBase)
-	put(&s.BackoffMax, f.BackoffMax)
-	put(&s.IdleTimeout, f.IdleTimeout)
+	given(&s.Burst, f.Burst)
+	given(&s.Concurrency, f.Concurrency)
+	given(&s.Attempts, f.Attempts)
+	given(&s.MaxRequests, f.MaxRequests)
+	given(&s.MaxThrottles, f.MaxThrottles)
+	given(&s.BackoffBase, f.BackoffBase)
+	given(&s.BackoffMax, f.BackoffMax)
+	given(&s.IdleTimeout, f.IdleTimeout)
 	put(&s.MaxSize, int64(f.MaxSize))
 	if f.BearerEnv != "" || f.BearerFile != "" {
 		s.BearerEnv, s.BearerFile = f.BearerEnv, f.BearerFile
@@ -280,6 +283,12 @@ func put[T comparable](dst *T, v T) {
 	}
 }
 
+func given[T any](dst *T, v *T) {
+	if v != nil {
+		*dst = *v
+	}
+}
+
 func fill[T comparable](dst *T, v T) {
 	var zero T
 	if *dst == zero {
@@ -290,14 +299,12 @@ func fill[T comparable](dst *T, v T) {
 var scopeKeys = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
 
 func (f jobFlags) check() error {
-	for flag, n := range map[string]int64{"--burst": int64(f.Burst), "--concurrency": int64(f.Concurrency), "--attempts": int64(f.Attempts),
-		"--max-requests": f.MaxRequests, "--max-throttles": int64(f.MaxThrottles), "--backoff-base": int64(f.BackoffBase),
-		"--backoff-max": int64(f.BackoffMax), "--idle-timeout": int64(f.IdleTimeout)} {
-		if n < 0 {
-			return usage("%s: give a number above zero", flag)
-		}
+	if err := errors.Join(positive("--burst", f.Burst), positive("--concurrency", f.Concurrency), positive("--attempts", f.Attempts),
+		positive("--max-requests", f.MaxRequests), positive("--max-throttles", f.MaxThrottles), positive("--backoff-base", f.BackoffBase),
+		positive("--backoff-max", f.BackoffMax), positive("--idle-timeout", f.IdleTimeout)); err != nil {
+		return err
 	}
-	if f.Concurrency > 1024 {
+	if f.Concurrency != nil && *f.Concurrency > 1024 {
 		return usage("--concurrency: no more than 1024")
 	}
 	if f.Scope != "" && (!scopeKeys.MatchString(f.Scope) || strings.Contains(f.Scope, "://")) {
@@ -307,6 +314,14 @@ func (f jobFlags) check() error {
 		if err := checkHeader(h); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// positive refuses a figure that is given and is not above zero.
+func positive[T int | int64 | time.Duration](flag string, v *T) error {
+	if v != nil && *v <= 0 {
+		return usage("%s: give a number above zero", flag)
 	}
 	return nil
 }

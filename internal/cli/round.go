@@ -71,10 +71,11 @@ func (c *call) run(s round) error {
 func (c *call) finish(s round, g *gate.Gate, r *reader.Runner) error {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(c.ctx))
 	defer stop(nil)
+	v := c.view(s, g, r)
 	defer context.AfterFunc(c.ctx, func() { // a signal's cause becomes the run's reason
 		stop(&reader.Stop{Reason: dogear.Cancelled, Err: context.Cause(c.ctx)})
+		v.say("nothing more is sent; what is in flight finishes, and a second signal aborts it")
 	})()
-	v := c.view(s, g, r)
 	end, err := r.Run(ctx)
 	v.close()
 	if err != nil {
@@ -120,9 +121,18 @@ func who() string {
 func confirmer(s round, source string) func(context.Context, string) error {
 	known := newOnce()
 	set := s.job.Settings
+	var before map[string]dogear.Confirmation
 	return func(ctx context.Context, key string) error {
-		return known.do(key, func() error {
-			by := dogear.Confirmation{By: who(), Source: source, At: time.Now()}
+		return known.do(key, func() (err error) {
+			if before == nil {
+				if before, err = confirmations(ctx, s.store); err != nil {
+					return err
+				}
+			}
+			by := before[key]
+			if !by.OK() { // who has said more than a flag says is kept
+				by = dogear.Confirmation{By: who(), Source: source, At: time.Now()}
+			}
 			return s.store.Confirm(ctx, key, by, set.Rate, set.Burst, set.Concurrency)
 		})
 	}
@@ -237,13 +247,23 @@ func (c *call) say(s round, end reader.Ending) {
 		fmt.Fprintf(w, "  or:  dogear resume %s --scope host%s\n", s.job.Name, storeArg(s.storeFlag))
 		return
 	}
+	if st, ok := errors.AsType[*reader.Stop](end.Err); ok {
+		end.Err = st.Err // its reason has been said
+	}
 	if end.Err != nil && end.Reason != dogear.Cancelled {
 		fmt.Fprintf(w, "dogear: %s\n", shown(end.Err.Error()))
 	}
 	switch {
 	case end.Reason == dogear.Completed && done == total:
-	case end.Reason == dogear.Completed || end.Reason == dogear.AttemptsExhausted:
+	case end.Reason == dogear.Completed:
 		fmt.Fprintf(w, "  try: dogear remaining %s%s\n", s.job.Name, storeArg(s.storeFlag))
+	case end.Reason == dogear.AttemptsExhausted:
+		fmt.Fprintf(w, "  try: dogear remaining %s%s\n", s.job.Name, storeArg(s.storeFlag))
+		fmt.Fprintf(w, "  or:  dogear resume %s%s --attempts %d\n", s.job.Name, storeArg(s.storeFlag), 2*s.job.Settings.Attempts)
+	case end.Reason == dogear.RequestsExhausted:
+		fmt.Fprintf(w, "  try: dogear resume %s%s --max-requests %d\n", s.job.Name, storeArg(s.storeFlag), 2*s.job.Settings.MaxRequests)
+	case end.Reason == dogear.StopUnauthorized:
+		fmt.Fprintf(w, "  try: dogear resume %s%s with --bearer-env, --bearer-file or --header\n", s.job.Name, storeArg(s.storeFlag))
 	case !end.NotBefore.IsZero():
 		fmt.Fprintf(w, "  try: dogear resume %s%s at or after %s\n", s.job.Name, storeArg(s.storeFlag), stamp(end.NotBefore))
 	default:

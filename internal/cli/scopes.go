@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -53,8 +54,8 @@ type scopesConfirmCmd struct {
 	Key         string `arg:"" help:"The scope's key, such as host:docs.example.com."`
 	Source      string `required:"" help:"How you know: a document's address, a person, a ticket." placeholder:"TEXT"`
 	Rate        rate   `help:"The agreed pace, such as 10/s." placeholder:"N/s"`
-	Burst       int    `help:"Requests that may leave at once under the rate." placeholder:"N"`
-	Concurrency int    `help:"Requests in flight, over all processes." placeholder:"N"`
+	Burst       *int   `help:"Requests that may leave at once under the rate." placeholder:"N"`
+	Concurrency *int   `help:"Requests in flight, over all processes." placeholder:"N"`
 	storeFlag
 }
 
@@ -63,16 +64,22 @@ func (r *scopesConfirmCmd) Run(c *call) error {
 	switch {
 	case !scopeKeys.MatchString(r.Key):
 		return usage("a scope's key has no blanks, such as host:docs.example.com")
-	case r.Burst < 0 || r.Concurrency < 0:
-		return usage("--burst and --concurrency: give a number above zero")
+	case strings.TrimSpace(r.Source) == "":
+		return usage("--source: say how you know, such as the address of a document or a ticket")
 	}
+	if err := errors.Join(positive("--burst", r.Burst), positive("--concurrency", r.Concurrency)); err != nil {
+		return err
+	}
+	var burst, concurrency int
+	given(&burst, r.Burst)
+	given(&concurrency, r.Concurrency)
 	s, err := c.open(r.Store)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	by := dogear.Confirmation{By: who(), Source: r.Source, At: time.Now()}
-	if err := s.Confirm(c.ctx, r.Key, by, float64(r.Rate), r.Burst, r.Concurrency); err != nil {
+	if err := s.Confirm(c.ctx, r.Key, by, float64(r.Rate), burst, concurrency); err != nil {
 		return &codedError{code: exitIO, err: err}
 	}
 	fmt.Fprintf(c.Stderr, "%s: confirmed by %s\n", r.Key, by.By)

@@ -70,6 +70,8 @@ type summary struct {
 	Attempts  attemptCounts   `json:"attempts"`
 	LastRun   *runSummary     `json:"last_run,omitempty"`
 	Scopes    []*scopeSummary `json:"scopes"`
+
+	folder string // the sink, absolute: for people, who may be elsewhere
 }
 
 type documentCounts struct {
@@ -82,6 +84,18 @@ type documentCounts struct {
 	Denied   int64 `json:"denied"`
 	Gone     int64 `json:"gone"`
 	Failed   int64 `json:"failed"`
+}
+
+// settle tells what is in flight from what is only claimed, and what a dead run has left
+// in doubt.
+func (d *documentCounts) settle(open int64, live bool) {
+	claimed := d.InFlight
+	open = min(open, claimed)
+	d.Pending += claimed - open
+	d.InFlight = open
+	if !live {
+		d.InFlight, d.InDoubt = 0, d.InDoubt+open
+	}
 }
 
 type requestCounts struct {
@@ -140,7 +154,7 @@ func summarize(ctx context.Context, s ledger.Store, job ledger.Job) (summary, er
 			d[dogear.Changed], d[dogear.Denied], d[dogear.Gone], d[dogear.Failed]},
 		Requests: requestCounts{Sent: counts.Sent, Throttled: counts.Throttled, ByStatus: map[string]int64{}},
 		Attempts: attemptCounts{counts.Attempts, counts.Most, job.Settings.Attempts},
-		Scopes:   []*scopeSummary{},
+		Scopes:   []*scopeSummary{}, folder: job.Settings.Sink,
 	}
 	for status, n := range counts.ByStatus {
 		sum.Requests.ByStatus[strconv.Itoa(status)] = n
@@ -154,10 +168,11 @@ func summarize(ctx context.Context, s ledger.Store, job ledger.Job) (summary, er
 	}
 	if last.ID != 0 {
 		sum.LastRun = runSummaryOf(last)
-		if last.Ended.IsZero() {
+		if last.Live {
 			sum.State = "running"
 		}
 	}
+	sum.Documents.settle(counts.Open, last.Live)
 	if sum.Documents.Done == job.Total {
 		sum.State = "completed"
 	}
@@ -220,10 +235,10 @@ func (s summary) text() string {
 		}
 	}
 	fmt.Fprintf(w, "  requests\t%d sent, %d throttled\n", s.Requests.Sent, s.Requests.Throttled)
-	fmt.Fprintf(w, "  attempts\t%d, at most %d of %d a document\n", s.Attempts.Total, s.Attempts.Most, s.Attempts.Cap)
-	fmt.Fprintf(w, "  sink\t%s\n", s.Sink)
+	fmt.Fprintf(w, "  attempts\t%d; no document has paid more than %d of %d\n", s.Attempts.Total, s.Attempts.Most, s.Attempts.Cap)
+	fmt.Fprintf(w, "  sink\t%s\n", s.folder)
 	if r := s.LastRun; r != nil {
-		fmt.Fprintf(w, "  last run\t%d: %s\n", r.ID, orElse(r.StopReason, "running since "+r.StartedAt))
+		fmt.Fprintf(w, "  last run\t%d: %s\n", r.ID, orElse(r.StopReason, s.State+" since "+r.StartedAt))
 	}
 	for _, sc := range s.Scopes {
 		fmt.Fprintf(w, "  scope\t%s\n", sc.text())

@@ -13,22 +13,25 @@ import (
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/gate"
+	"github.com/dogear/dogear/ledger"
 	"github.com/dogear/dogear/reader"
 )
 
 // view shows a run while it goes: a live bar at a terminal, else a line now and then.
 type view struct {
-	call  *call
-	s     round
-	gate  *gate.Gate
-	run   *reader.Runner
-	done0 int64 // documents that earlier runs have done
-	left  int64 // documents that this run may read
+	call   *call
+	s      round
+	gate   *gate.Gate
+	run    *reader.Runner
+	before ledger.Counts // of earlier runs
+	done0  int64         // documents that earlier runs have done
+	left   int64         // documents that this run may read
 
 	quit chan struct{}
 	wg   sync.WaitGroup
 
 	mu      sync.Mutex
+	out     io.Writer     // above the bar, if there is one; nil: nothing is shown
 	busy    time.Duration // time in which something could be sent
 	looked  time.Time
 	entered map[string]time.Time // waits that were shown
@@ -42,18 +45,28 @@ const (
 func (c *call) view(s round, g *gate.Gate, r *reader.Runner) *view {
 	v := &view{call: c, s: s, gate: g, run: r, quit: make(chan struct{}), looked: time.Now(), entered: map[string]time.Time{}}
 	if counts, err := s.store.Counts(c.ctx, s.job.ID); err == nil {
-		v.done0 = counts.Documents[dogear.Done]
+		v.before, v.done0 = counts, counts.Documents[dogear.Done]
 	}
 	v.left = s.job.Total - v.done0
 	_, live := terminal(c.Stderr)
 	switch {
 	case s.flags.Progress == "none":
 	case s.flags.Progress == "auto" && live:
-		v.wg.Go(v.live)
+		v.live()
 	default:
+		v.out = c.Stderr
 		v.wg.Go(v.plain)
 	}
 	return v
+}
+
+// say writes a line for people beside the progress.
+func (v *view) say(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.out != nil {
+		fmt.Fprintln(v.out, v.s.job.Name+": "+text)
+	}
 }
 
 func (v *view) close() {
@@ -118,12 +131,15 @@ func (v *view) waits() []gate.View {
 func (v *view) counts() string {
 	p := v.run.Progress()
 	line := fmt.Sprintf("%s: %d/%d documents, %s, %d requests, %d throttled", v.s.job.Name,
-		v.done0+p.Done, v.s.job.Total, bytesText(p.Bytes), p.Sent, p.Throttled)
+		v.done0+p.Done, v.s.job.Total, bytesText(p.Bytes), v.before.Sent+p.Sent, v.before.Throttled+p.Throttled)
 	if other := p.Changed + p.Denied + p.Gone + p.Failed; other > 0 {
 		line += fmt.Sprintf(", %d not to be had", other)
 	}
-	if p.Done > 0 {
-		line += fmt.Sprintf(", %.1f/s", float64(p.Done)/time.Since(p.Started).Seconds())
+	v.mu.Lock()
+	busy := v.busy
+	v.mu.Unlock()
+	if p.Done > 0 && busy > 0 { // while something could be sent
+		line += fmt.Sprintf(", %.1f/s", float64(p.Done)/busy.Seconds())
 	}
 	return line
 }
@@ -131,7 +147,7 @@ func (v *view) counts() string {
 // waitText says which scope waits until when, why, and how many wait behind it.
 func waitText(w gate.View) string {
 	until := time.Now().Add(w.Left)
-	text := fmt.Sprintf("%s waits %s until %s (%s, met by %s)", w.Key, short(w.Left), until.Format("15:04:05"), w.Cause, w.SetBy)
+	text := fmt.Sprintf("%s waits %s until %s (%s, met by %s)", w.Key, short(w.Left), until.UTC().Format("15:04:05Z"), w.Cause, w.SetBy)
 	if w.Waiting > 0 {
 		text += fmt.Sprintf(", %d behind it", w.Waiting)
 	}
@@ -181,6 +197,12 @@ func (v *view) live() {
 			}
 			return nil
 		}), false))
+	v.out = p
+	v.wg.Go(func() { v.draw(p, bar) })
+}
+
+// draw moves the bar until the run is over.
+func (v *view) draw(p *mpb.Progress, bar *mpb.Bar) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for done := false; !done; {
@@ -194,12 +216,15 @@ func (v *view) live() {
 	bar.SetCurrent(v.done0 + v.run.Progress().Done)
 	bar.Abort(false)
 	p.Wait()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.out = nil
 }
 
 // ends says when the run may be over: by itself, and by its deadline.
 func (v *view) ends() string {
 	var parts []string
-	if d, ok := v.eta(v.waits()); ok {
+	if d, ok := v.eta(v.waits()); ok && d > 0 {
 		parts = append(parts, "about "+d.Round(time.Second).String()+" left")
 	}
 	if at := v.s.flags.Deadline.at; !at.IsZero() {

@@ -109,12 +109,19 @@ func (tx *tx) flushCounts() error {
 	return nil
 }
 
+// Few requests are open, whatever the job's size: the index holds those alone.
+const openDocuments = `SELECT count(DISTINCT doc) FROM requests INDEXED BY requests_open WHERE ended = 0 AND job = ? AND doc <> 0`
+
 const readCounts = `SELECT what, key, n FROM counts WHERE job = ?`
 
 // Counts are what the job has come to.
 func (s *Store) Counts(ctx context.Context, job int64) (ledger.Counts, error) {
 	c := ledger.Counts{Documents: map[dogear.State]int64{}, ByStatus: map[int]int64{}}
 	err := s.read(ctx, func(conn conn) error {
+		_, err := conn.row(openDocuments, func(r *sqlite.Stmt) { c.Open = r.ColumnInt64(0) }, job)
+		if err != nil {
+			return err
+		}
 		return conn.rows(readCounts, func(r *sqlite.Stmt) {
 			what, key, n := r.ColumnInt(0), r.ColumnInt64(1), r.ColumnInt64(2)
 			switch {

@@ -79,7 +79,8 @@ func stream[T any](ctx context.Context, s *Store, what string, yield func(T, err
 	}
 }
 
-const readResults = `SELECT r.doc, d.id, r.version, r.path, r.size, r.sha256, r.content_type, r.read_at, r.run
+const readResults = `SELECT r.doc, d.id, r.version, r.path, r.size, r.sha256, r.content_type, r.read_at,
+		COALESCE((SELECT number FROM runs WHERE id = r.run), 0)
 	FROM results r JOIN documents d ON d.seq = r.doc
 	WHERE r.doc > ? AND r.doc <= ? ORDER BY r.doc LIMIT ?`
 
@@ -157,7 +158,7 @@ func (s *Store) laneWaits(c conn, job int64) (map[int64]int64, error) {
 	return waits, nil
 }
 
-const readRequests = `SELECT q.n, q.parent, q.job, q.run, q.doc, d.id, q.scopes, q.kind, q.granted, q.sent, q.ended,
+const readRequests = `SELECT q.n, q.parent, q.job, COALESCE((SELECT number FROM runs WHERE id = q.run), 0), q.doc, d.id, q.scopes, q.kind, q.granted, q.sent, q.ended,
 		q.status, q.outcome, q.hint, q.until, q.bytes
 	FROM requests q INDEXED BY requests_job LEFT JOIN documents d ON d.seq = q.doc
 	WHERE q.job = ? AND q.n > ? ORDER BY q.n LIMIT ?`

@@ -134,7 +134,7 @@ func (s *Store) EndRun(ctx context.Context, run int64, reason dogear.StopReason)
 	return nil
 }
 
-const readRuns = `SELECT id, number, reason, started, ended, deadline, sent, throttled, done, bytes, pid
+const readRuns = `SELECT id, number, reason, started, ended, deadline, sent, throttled, done, bytes, pid, holder
 	FROM runs WHERE job = ? AND number > ? ORDER BY number LIMIT ?`
 
 // Runs are the job's runs, in order.
@@ -142,6 +142,14 @@ func (s *Store) Runs(ctx context.Context, job int64) iter.Seq2[ledger.Run, error
 	return func(yield func(ledger.Run, error) bool) {
 		after := int64(0)
 		stream(ctx, s, "read runs", yield, func(c conn) (block []ledger.Run, err error) {
+			holders := map[int64]bool{}
+			if all, err := allHolders(c); err != nil {
+				return nil, err
+			} else {
+				for _, h := range all {
+					holders[h.n] = s.alive(h, false)
+				}
+			}
 			err = c.rows(readRuns, func(r *sqlite.Stmt) {
 				after = r.ColumnInt64(1)
 				block = append(block, ledger.Run{
@@ -149,6 +157,7 @@ func (s *Store) Runs(ctx context.Context, job int64) iter.Seq2[ledger.Run, error
 					Started: instantAt(r, 3), Ended: instantAt(r, 4), Deadline: instantAt(r, 5),
 					Sent: r.ColumnInt64(6), Throttled: r.ColumnInt64(7), Done: r.ColumnInt64(8),
 					Bytes: r.ColumnInt64(9), PID: r.ColumnInt(10),
+					Live: r.ColumnInt64(4) == 0 && holders[r.ColumnInt64(11)],
 				})
 			}, job, after, blockRows)
 			return block, err

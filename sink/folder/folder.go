@@ -28,6 +28,7 @@ type Sink struct {
 	shown string   // the folder as the user wrote it
 	path  string   // absolute
 	root  *os.Root // what is in the folder
+	made  bool     // the folder did not exist before
 	dir   *os.File // the folder itself; open since before the first write, for syncfs
 
 	// rename is renameExclusive, but in tests of what a file system lacks.
@@ -65,7 +66,8 @@ func Open(dir, owner string) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the folder %s: %w", dir, err)
 	}
-	if err := makeDir(path); err != nil {
+	made, err := makeDir(path)
+	if err != nil {
 		return nil, fmt.Errorf("make the folder %s: %w", dir, err)
 	}
 	root, err := os.OpenRoot(path)
@@ -76,7 +78,7 @@ func Open(dir, owner string) (*Sink, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the folder %s: %w", dir, err), root.Close())
 	}
-	s := &Sink{shown: dir, path: path, root: root, dir: self, rename: renameExclusive, whole: syncsWhole(self)}
+	s := &Sink{shown: dir, path: path, root: root, dir: self, made: made, rename: renameExclusive, whole: syncsWhole(self)}
 	if err := s.claim(owner); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -87,31 +89,31 @@ func Open(dir, owner string) (*Sink, error) {
 func (s *Sink) Close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
 
 // makeDir makes a folder and those above it, each durable in the one above. That it exists
-// is no error, whatever it is: opening it tells.
-func makeDir(path string) error {
-	err := os.Mkdir(path, 0o700)
+// is no error, whatever it is: opening it tells. It reports whether it made the folder.
+func makeDir(path string) (made bool, err error) {
+	err = os.Mkdir(path, 0o700)
 	above := filepath.Dir(path)
 	if errors.Is(err, fs.ErrNotExist) && above != path {
-		if err := makeDir(above); err != nil {
-			return err
+		if _, err := makeDir(above); err != nil {
+			return false, err
 		}
 		err = os.Mkdir(path, 0o700)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	d, err := os.Open(above)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // may be written and not read: nobody can sync it
+		return true, nil // may be written and not read: nobody can sync it
 	}
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer d.Close()
-	return syncDir(d)
+	return true, syncDir(d)
 }
 
 // A mark is the content of the file that says whose results these are.
@@ -249,5 +251,12 @@ func checkElement(name string) error {
 	return nil
 }
 
-// Abandon takes the job's mark off the folder again and closes it: nothing was saved here.
-func (s *Sink) Abandon() error { return errors.Join(s.drop(markName), s.Close()) }
+// Abandon takes the job's mark off the folder again, removes the folder if Open made it, and
+// closes it: nothing was saved here.
+func (s *Sink) Abandon() error {
+	err := errors.Join(s.drop(markName), s.Close())
+	if s.made {
+		err = errors.Join(err, os.Remove(s.path))
+	}
+	return err
+}
