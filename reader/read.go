@@ -256,7 +256,7 @@ func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
 	r := a.run
 	row := r.outages.failed(u, a.doc.Seq, paid)
 	if len(row) == unwell {
-		r.Log.Warn("the origin does not answer as it should", "origin", u.Scheme+"://"+u.Host, "requests", len(row), "last", why)
+		r.Log.Warn("no good answer, three times in a row", "last", why)
 	}
 	if len(row) < enoughFailures || distinct(row) < enoughDocuments && !a.allThatAreLeft(distinct(row)) {
 		return
@@ -269,7 +269,7 @@ func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
 		err = r.Store.Refund(ctx, charged(row))
 	}
 	if err == nil {
-		r.Log.Warn("the origin is down: its scopes wait", "origin", u.Scheme+"://"+u.Host)
+		r.Log.Warn("an origin is down: its scopes wait", "origin", u.Scheme+"://"+u.Host)
 		err = r.Gate.Down(ctx, keys)
 	}
 	if err != nil {

@@ -53,9 +53,10 @@ func (c *call) run(s round) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	v := c.newView(s, g)
 	cfg := reader.Config{
 		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: newCredentials(set),
-		Log: c.logger(), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
+		Log: newLog(v), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
 		Scopes: func(u *url.URL) []string { return scopesOf(s.job, []string{dogear.HostKey(u)}) },
 	}
 	if s.flags.Grace != nil {
@@ -64,14 +65,14 @@ func (c *call) run(s round) error {
 	if set.Scope != "" {
 		cfg.Confirm = confirmer(s, "--scope "+set.Scope)
 	}
-	return c.finish(s, g, reader.New(cfg))
+	return c.finish(s, v, reader.New(cfg))
 }
 
 // finish runs the reader under a view, and says how it ended.
-func (c *call) finish(s round, g *gate.Gate, r *reader.Runner) error {
+func (c *call) finish(s round, v *view, r *reader.Runner) error {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(c.ctx))
 	defer stop(nil)
-	v := c.view(s, g, r)
+	v.show(r)
 	defer context.AfterFunc(c.ctx, func() { // a signal's cause becomes the run's reason
 		stop(&reader.Stop{Reason: dogear.Cancelled, Err: context.Cause(c.ctx)})
 		v.say("nothing more is sent; what is in flight finishes, and a second signal aborts it")

@@ -42,8 +42,15 @@ const (
 	lookEvery = time.Second
 )
 
-func (c *call) view(s round, g *gate.Gate, r *reader.Runner) *view {
-	v := &view{call: c, s: s, gate: g, run: r, quit: make(chan struct{}), looked: time.Now(), entered: map[string]time.Time{}}
+// newView prepares a view; warnings may be written to it before it is shown.
+func (c *call) newView(s round, g *gate.Gate) *view {
+	return &view{call: c, s: s, gate: g, quit: make(chan struct{}), looked: time.Now(), entered: map[string]time.Time{}}
+}
+
+// show begins to show a run.
+func (v *view) show(r *reader.Runner) {
+	c, s := v.call, v.s
+	v.run = r
 	if counts, err := s.store.Counts(c.ctx, s.job.ID); err == nil {
 		v.before, v.done0 = counts, counts.Documents[dogear.Done]
 	}
@@ -57,7 +64,6 @@ func (c *call) view(s round, g *gate.Gate, r *reader.Runner) *view {
 		v.out = c.Stderr
 		v.wg.Go(v.plain)
 	}
-	return v
 }
 
 // say writes a line for people beside the progress.
@@ -67,6 +73,16 @@ func (v *view) say(text string) {
 	if v.out != nil {
 		fmt.Fprintln(v.out, v.s.job.Name+": "+text)
 	}
+}
+
+// Write lets a log write above the bar.
+func (v *view) Write(b []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.out != nil {
+		return v.out.Write(b)
+	}
+	return v.call.Stderr.Write(b)
 }
 
 func (v *view) close() {
