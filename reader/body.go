@@ -208,7 +208,7 @@ func (b *incoming) copy(body io.Reader, buf []byte) error {
 	sums := b.hashes()
 	page := b.isPage()
 	for {
-		n, err := body.Read(buf)
+		n, err := fill(body, buf)
 		if n > 0 {
 			if b.size += int64(n); b.size > b.run.set.MaxSize {
 				return errTooLarge
@@ -230,6 +230,16 @@ func (b *incoming) copy(body io.Reader, buf []byte) error {
 			return err
 		}
 	}
+}
+
+// fill reads until the buffer is full or the body has ended: a small document is one write.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var k int
+		k, err = r.Read(buf[n:])
+		n += k
+	}
+	return n, err
 }
 
 // broke settles a body that was cut: its beginning is kept where it is large and may be
