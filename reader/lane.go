@@ -236,7 +236,7 @@ func (r *run) note(err error) {
 
 // giveBack moves documents out of flight though the run may be ending.
 func (r *run) giveBack(fates []dogear.Fate) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.dispatch), 5*time.Second)
+	ctx, cancel := r.finishing(5 * time.Second)
 	defer cancel()
 	for block := range slices.Chunk(fates, claimBlock) {
 		if err := r.Store.Return(ctx, block); err != nil {

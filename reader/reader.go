@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -129,6 +130,7 @@ type run struct {
 	dispatch context.Context // ends when nothing more may be sent
 	flight   context.Context // ends when nothing more may be received
 	saves    chan saved
+	goneBy   atomic.Pointer[time.Time] // when the command has to be gone; nil while dispatch goes on
 	renamed  renamed
 	stayed   sync.Once // the warning that claims could not be given back
 	outages  outages
@@ -244,7 +246,7 @@ func (r *run) round(ctx context.Context) error {
 
 // flush brings the ledger up to date with what the gate has settled.
 func (r *run) flush() error {
-	ctx, cancel := r.finishing()
+	ctx, cancel := r.finishing(30 * time.Second)
 	defer cancel()
 	if err := r.Gate.Flush(ctx); err != nil {
 		return &Stop{Reason: dogear.LedgerFailed, Err: err}
@@ -260,6 +262,8 @@ func (r *run) watchGrace(abort context.CancelCauseFunc) {
 	case <-r.Abort:
 		r.stop(&Stop{Reason: dogear.Cancelled})
 	}
+	by := time.Now().Add(r.Grace + 4*time.Second)
+	r.goneBy.Store(&by)
 	t := time.NewTimer(r.Grace)
 	defer t.Stop()
 	select {
@@ -283,7 +287,7 @@ func (r *run) finish(end *Ending) {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := r.finishing(5 * time.Second)
 	defer cancel()
 	if err := r.Store.EndRun(ctx, r.id, end.Reason); err != nil && end.Reason != dogear.LedgerFailed {
 		end.Reason, end.Err = dogear.LedgerFailed, err
