@@ -34,16 +34,17 @@ const (
 // A pace is what a scope has learnt. All instants are on the ledger's clock, in nanoseconds.
 // The zero value knows nothing.
 type pace struct {
-	TAT  int64   `json:"tat,omitempty"`  // the earliest next admission (GCRA's theoretical arrival time)
-	Lo   float64 `json:"lo,omitempty"`   // a pace that was sustained, in requests a second; 0 is unknown
-	Hi   float64 `json:"hi,omitempty"`   // a pace that was refused; 0 is unknown
-	Hold float64 `json:"hold,omitempty"` // answered requests at Lo before it may grow by more than the creep
-	Held int     `json:"held,omitempty"` // admissions since the last resume that the pace held back
-	T0   int64   `json:"t0,omitempty"`   // start of the cycle: the last probe's admission, or the first one
-	Last int64   `json:"last,omitempty"` // the last admission
-	N    int     `json:"n,omitempty"`    // answers in the cycle that were no throttles
-	B    int     `json:"b,omitempty"`    // the first cycle's N
-	Win  int     `json:"win,omitempty"`  // ramp of the concurrency after a probe; 0 is off
+	TAT   int64   `json:"tat,omitempty"`   // the earliest next admission (GCRA's theoretical arrival time)
+	Lo    float64 `json:"lo,omitempty"`    // a pace that was sustained, in requests a second; 0 is unknown
+	Hi    float64 `json:"hi,omitempty"`    // a pace that was refused; 0 is unknown
+	Hold  float64 `json:"hold,omitempty"`  // answered requests at Lo before it may grow by more than the creep
+	Held  int     `json:"held,omitempty"`  // admissions since the last resume that the pace held back
+	T0    int64   `json:"t0,omitempty"`    // start of the cycle: the last probe's admission, or the first one
+	Last  int64   `json:"last,omitempty"`  // the last admission
+	N     int     `json:"n,omitempty"`     // answers in the cycle that were no throttles
+	B     int     `json:"b,omitempty"`     // the first cycle's N
+	Twice bool    `json:"twice,omitempty"` // more than one cycle was learnt from
+	Win   int     `json:"win,omitempty"`   // ramp of the concurrency after a probe; 0 is off
 
 	// Of the open event:
 	X   int64   `json:"x,omitempty"`   // receipt of its first throttle; 0 where there is none
@@ -99,6 +100,9 @@ func (p *pace) rate(agreed float64) float64 {
 		return p.Lo * (1 + creep*answered/p.Hold)
 	}
 	accel := math.Max(8, float64(p.B)/2)
+	if !p.Twice { // the first cycle's pace may be far too low
+		accel = math.Max(5, float64(p.B)/4)
+	}
 	return math.Min(maxRate, p.Lo*(1+creep*math.Exp2(math.Min(40, (answered-p.Hold)/accel))))
 }
 
@@ -125,7 +129,8 @@ func (p *pace) next(now time.Time, agreed float64, burst int) time.Time {
 	return now
 }
 
-func gap(rate float64) float64 { return float64(time.Second) / rate }
+// gap is the time between two requests, in nanoseconds. It saturates at 73 years.
+func gap(rate float64) float64 { return math.Min(float64(time.Second)/rate, math.MaxInt64/4) }
 
 // admit takes one request from the pace.
 func (p *pace) admit(now time.Time, agreed float64) {
@@ -204,6 +209,7 @@ func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int
 		p.Lo = got * (1 - margin)
 		p.Hold = minHold
 	} else {
+		p.Twice = true
 		p.Lo, p.Hi = afterRefusal(p.Lo, p.Px, got)
 		p.Hold = math.Max(2*minHold, math.Max(float64(p.Ref)/perEvent, lost*math.Min(p.Lo, open)/lostTime))
 	}

@@ -159,7 +159,7 @@ func (l *lane) idle() (done bool, err error) {
 	if !due.IsZero() {
 		wait = max(0, due.Sub(l.run.Store.Now()))
 		if at := time.Now().Add(wait); !busy && l.run.pastDeadline(at) {
-			l.over(&gate.WaitError{Key: l.keys[0], NotBefore: at})
+			l.over(&delayError{at})
 			return true, nil
 		}
 		wait = min(wait, time.Second) // a sleeping machine's timers stop: look again
@@ -177,6 +177,13 @@ func (l *lane) idle() (done bool, err error) {
 	case <-l.open.Done():
 	}
 	return false, nil
+}
+
+// A delayError says that no document that is left may be tried again before the deadline.
+type delayError struct{ notBefore time.Time }
+
+func (e *delayError) Error() string {
+	return fmt.Sprintf("what is left may be tried again at %s, which is not before the deadline", e.notBefore.UTC().Format(time.RFC3339))
 }
 
 func (r *run) pastDeadline(wall time.Time) bool {

@@ -254,6 +254,9 @@ func (a *attempt) unanswered(x *gate.Exchange, u *url.URL, keys []string, parent
 // The documents that met it are not charged.
 func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
 	r := a.run
+	if a.open.Err() != nil { // an ending run knows nothing of the origin's health
+		return
+	}
 	row := r.outages.failed(u, a.doc.Seq, paid)
 	if len(row) == unwell {
 		r.Log.Warn("no good answer, three times in a row", "last", why)

@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -26,7 +27,7 @@ func (r *run) judgeEnd(end *Ending) {
 	}
 	end.Reason = dogear.AttemptsExhausted
 	if len(r.held) > 0 {
-		end.Reason, end.Err = dogear.SourceRefused, errors.New(r.held[0].Reason)
+		end.Reason, end.Err = dogear.SourceRefused, fmt.Errorf("%d documents cannot be read: %s", len(r.held), r.held[0].Reason)
 	}
 	for _, err := range r.soft {
 		end.take(err)
@@ -36,9 +37,16 @@ func (r *run) judgeEnd(end *Ending) {
 // take lets a reason that a later run goes on from come before one that needs a decision,
 // and the earliest wait before later ones.
 func (e *Ending) take(err error) {
+	var at time.Time
+	var key string
 	if w, ok := errors.AsType[*gate.WaitError](err); ok {
-		if e.NotBefore.IsZero() || w.NotBefore.Before(e.NotBefore) {
-			e.Reason, e.Err, e.NotBefore, e.Scope = dogear.WaitPastDeadline, err, w.NotBefore, w.Key
+		at, key = w.NotBefore, w.Key
+	} else if d, ok := errors.AsType[*delayError](err); ok {
+		at = d.notBefore
+	}
+	if !at.IsZero() {
+		if e.NotBefore.IsZero() || at.Before(e.NotBefore) {
+			e.Reason, e.Err, e.NotBefore, e.Scope = dogear.WaitPastDeadline, err, at, key
 		}
 		return
 	}

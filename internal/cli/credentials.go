@@ -3,12 +3,14 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/textproto"
 	"os"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -63,10 +65,6 @@ func (c *credentials) Sign(req *http.Request) error {
 		if !httpguts.ValidHeaderFieldValue(value) {
 			return fmt.Errorf("%w: the value of header %s cannot be sent", reader.ErrNoCredential, h.name)
 		}
-		if h.name == "Host" {
-			req.Host = value
-			continue
-		}
 		req.Header.Set(h.name, value)
 	}
 	token, err := c.bearer()
@@ -118,7 +116,7 @@ func (c *credentials) bearer() (string, error) {
 	if !c.seen.IsZero() && info.ModTime().Equal(c.seen) {
 		return c.token, nil
 	}
-	raw, err := os.ReadFile(c.file)
+	raw, err := readToken(c.file)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", reader.ErrNoCredential, err)
 	}
@@ -128,6 +126,24 @@ func (c *credentials) bearer() (string, error) {
 	}
 	c.token, c.seen = token, info.ModTime()
 	return token, nil
+}
+
+// maxToken bounds what a bearer file may hold.
+const maxToken = 64 << 10
+
+// readToken reads a file without waiting for anybody: a pipe may have no other end.
+func readToken(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() || info.Size() > maxToken {
+		return nil, fmt.Errorf("%s is no regular file of at most %d bytes", path, maxToken)
+	}
+	return io.ReadAll(io.LimitReader(f, maxToken))
 }
 
 func checkToken(token, where string) (string, error) {
@@ -162,7 +178,7 @@ func expand(template string) (string, error) {
 var secretHeader = regexp.MustCompile(`(?i)auth|cookie|token|secret|key|password|credential|signature|session`)
 
 // ownHeaders are those that dogear sets itself.
-var ownHeaders = map[string]bool{"Range": true, "If-Range": true, "Accept-Encoding": true, "Content-Length": true, "Connection": true,
+var ownHeaders = map[string]bool{"Host": true, "Range": true, "If-Range": true, "Accept-Encoding": true, "Content-Length": true, "Connection": true,
 	"Transfer-Encoding": true, "Upgrade": true, "Te": true, "Trailer": true, "Expect": true, "If-Match": true, "If-None-Match": true,
 	"If-Modified-Since": true, "If-Unmodified-Since": true, "Keep-Alive": true}
 

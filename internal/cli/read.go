@@ -59,6 +59,12 @@ func (readCmd) Help() string { return readHelp }
 // Run lists the source into a new job and reads it.
 func (r *readCmd) Run(c *call) error {
 	set := ledger.Settings{Source: r.Source}
+	whole := c.ctx
+	if at := r.Deadline.at; !at.IsZero() { // listing is bounded as well
+		var cancel context.CancelFunc
+		c.ctx, cancel = context.WithDeadlineCause(c.ctx, at, errListing)
+		defer cancel()
+	}
 	if err := r.apply(&set, r.Source); err != nil {
 		return err
 	}
@@ -100,6 +106,7 @@ func (r *readCmd) Run(c *call) error {
 	if err != nil {
 		return errors.Join(err, out.Abandon())
 	}
+	c.ctx = whole
 	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
 }
 
@@ -173,11 +180,15 @@ func scopesOf(job ledger.Job, hosts []string) []string {
 	}
 }
 
+var errListing = errors.New("the deadline came while the list was read: there is no job yet")
+
 // listError says what is wrong with a list.
 func listError(ctx context.Context, err error, name string) error {
 	var conflict *ledger.ConflictError
 	var line *list.LineError
 	switch {
+	case errors.Is(context.Cause(ctx), errListing):
+		return &codedError{code: exitTemporary, err: errListing}
 	case ctx.Err() != nil:
 		return &codedError{code: cancelCode(ctx), err: errors.New("stopped while listing: there is no job yet")}
 	case errors.Is(err, ledger.ErrJobExists):

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/url"
 	"os"
@@ -45,7 +46,7 @@ func openSource(c *call, name string, i int, set *ledger.Settings) (*list.List, 
 		if len(set.Source) > 1 {
 			return nil, usage("standard input is a source of its own: name no other beside it")
 		}
-		return list.Reader("standard input", c.Stdin, list.Guess), nil
+		return list.Reader("standard input", interruptible{c.ctx, c.Stdin}, list.Guess), nil
 	case strings.Contains(name, "://") && !isAddress(name):
 		return nil, usage("%s is no http(s) address", dogear.StripText(name))
 	case isAddress(name):
@@ -169,4 +170,31 @@ func (s *sources) Address(doc dogear.Document) (string, error) {
 		return "", fmt.Errorf("line %d of the list does not name it any more", doc.Line)
 	}
 	return a, nil
+}
+
+// interruptible ends a read when ctx does, though nothing comes. The reading goroutine then
+// ends with the program, which is about to.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (i interruptible) Read(p []byte) (int, error) {
+	type read struct {
+		b   []byte
+		err error
+	}
+	got := make(chan read, 1)
+	go func() {
+		b := make([]byte, len(p))
+		n, err := i.r.Read(b)
+		got <- read{b[:n], err}
+	}()
+	select {
+	case r := <-got:
+		return copy(p, r.b), r.err
+	case <-i.ctx.Done():
+		return 0, context.Cause(i.ctx)
+	}
 }

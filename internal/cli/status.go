@@ -188,7 +188,7 @@ func summarize(ctx context.Context, s ledger.Store, job ledger.Job) (summary, er
 		if err != nil {
 			return sum, err
 		}
-		if mine[sc.Key] {
+		if mine[sc.Key] || sc.Probing && sc.SetBy == "job "+job.Name { // one that a redirect led to
 			sum.Scopes = append(sum.Scopes, scopeSummaryOf(s, sc))
 		}
 	}

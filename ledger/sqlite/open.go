@@ -133,7 +133,11 @@ func build(ctx context.Context, path string, m machine) (_ *Store, err error) {
 	for range readConns {
 		s.readers <- conn{}
 	}
-	s.writer = &writer{conn: c, lock: lock}
+	at, err := newPlace(path)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	s.writer = &writer{conn: c, lock: lock, at: at}
 	if err := s.look(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -17,6 +17,7 @@ type writer struct {
 	lock *writeLock
 	data int64  // data_version when it was last looked at
 	kept []move // what the transaction has taken from moves
+	at   place
 }
 
 // A call is one method's work on its way into a transaction. The work may be done more than
@@ -249,6 +250,9 @@ func (s *Store) apart(group []*call, errs []error) (err error) {
 
 // begin begins a transaction. The caller holds the lock file.
 func (s *Store) begin() (*tx, error) {
+	if err := s.writer.at.check(); err != nil {
+		return nil, err
+	}
 	if err := s.writer.conn.exec(`BEGIN IMMEDIATE`); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
