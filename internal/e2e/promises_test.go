@@ -166,3 +166,17 @@ func TestE3WhatRemains(t *testing.T) {
 		t.Errorf("/doc/2 was asked for %d times, want 3", n)
 	}
 }
+
+// W9: refusals that were in flight together are one event, however many say so.
+func TestW9OneEvent(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	s := serve(t, standin.Config{Rules: []standin.Rule{standin.Delay(2 * time.Second), standin.Throttle(429, standin.None, 0)}})
+	u.list("l.txt", s, 50)
+	u.must(75, "read", "l.txt", "--scope", "host", "-o", "out", "--concurrency", "8", "--max-throttles", "2", "--backoff-base", "50ms")
+	st := u.status("l")
+	if s.Journal.Len() != 9 || st.Requests.Throttled != 9 || st.Scopes[0].Throttles != 2 {
+		t.Errorf("%d arrived, %d throttled, %d in a row; want eight at once and one probe: 9, 9, 2",
+			s.Journal.Len(), st.Requests.Throttled, st.Scopes[0].Throttles)
+	}
+}
