@@ -76,8 +76,3 @@ func (s State) String() string {
 	}
 	return "unknown"
 }
-
-// States are all states, in the order in which they are shown.
-func States() []State {
-	return []State{Pending, InFlight, Done, Changed, Denied, Gone, Failed, InDoubt}
-}

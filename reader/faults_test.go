@@ -191,6 +191,12 @@ func newService(t *testing.T) *service {
 	return s
 }
 
+func (s *service) count(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.arrivals[path]
+}
+
 const few = 6
 
 // world is a job of a few documents on a ledger and in a folder of its own.
@@ -199,6 +205,7 @@ type world struct {
 	service *service
 	ledger  string
 	out     string
+	job     int64
 }
 
 func newWorld(t *testing.T) *world {
@@ -208,7 +215,7 @@ func newWorld(t *testing.T) *world {
 	defer s.Close()
 	set := ledger.Settings{Sink: w.out, Attempts: 8, MaxThrottles: 10, BackoffBase: time.Millisecond, BackoffMax: time.Millisecond,
 		MaxSize: 1 << 20, Concurrency: 2}
-	_, _, err := s.Create(context.Background(), "job", set, func(yield func(dogear.Document, error) bool) {
+	job, _, err := s.Create(context.Background(), "job", set, func(yield func(dogear.Document, error) bool) {
 		for i := range few {
 			u := fmt.Sprintf("%s/d%d", w.service.URL, i)
 			if !yield(dogear.Document{ID: u, Address: u, Name: fmt.Sprintf("d%d", i), Size: -1, Scopes: []string{"s"}, Fingerprint: uint64(i)}, nil) {
@@ -222,6 +229,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.job = job.ID
 	return w
 }
 
@@ -266,6 +274,21 @@ func (w *world) run(wrapStore func(ledger.Store) ledger.Store, wrapSink func(rea
 	r := reader.New(reader.Config{Store: store, Job: job, Gate: g, Sink: sink, Log: slog.New(slog.DiscardHandler),
 		Grace: time.Second, Scopes: func(*url.URL) []string { return []string{"s"} }})
 	return r.Run(context.Background())
+}
+
+// done is how often each document that is done was sent so far, by its path.
+func (w *world) done() map[string]int {
+	s := w.open()
+	defer s.Close()
+	out := map[string]int{}
+	for res, err := range s.Results(context.Background(), w.job) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		path := strings.TrimPrefix(res.ID, w.service.URL)
+		out[path] = w.service.count(path)
+	}
+	return out
 }
 
 // check holds what must be true after whatever happened and a run to the end.
@@ -348,7 +371,13 @@ func everyCall(t *testing.T, run func(*calls, *world) (reader.Ending, error), re
 		if err == nil && end.Reason != reason && end.Reason != dogear.Completed {
 			t.Errorf("call %d failed: reason %s, want %s", nth, end.Reason, reason)
 		}
+		done := w.done()
 		end, err = w.run(nil, nil)
+		for path, n := range done { // K2, K3: the ledger's commit was the moment
+			if again := w.service.count(path) - n; again != 0 {
+				t.Errorf("%s was done and was read again %d times", path, again)
+			}
+		}
 		if err != nil || end.Reason != dogear.Completed {
 			t.Fatalf("after call %d failed the next run: %s, %v, %v", nth, end.Reason, end.Err, err)
 		}

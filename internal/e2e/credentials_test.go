@@ -7,8 +7,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/dogear/dogear/internal/standin"
 )
@@ -170,5 +173,36 @@ func TestBearerIsRenewed(t *testing.T) {
 	refused := s.Journal.Arrivals(func(a standin.Arrival) bool { return a.Status == 401 })
 	if len(refused) == 0 || len(refused) > 2 {
 		t.Errorf("%d requests were refused, want one or two", len(refused))
+	}
+}
+
+// R4: a redirect's target that has aged in a wait is asked for again, from the document's own
+// address: it may be a signed link that has run out meanwhile.
+func TestR4LinkIsResolvedAgain(t *testing.T) {
+	t.Parallel()
+	const life, wait = 60 * time.Second, 61 * time.Second
+	u := newUser(t)
+	var aged atomic.Int64
+	store := serve(t, standin.Config{Rules: []standin.Rule{
+		standin.Do(func(x *standin.Exchange) {
+			issued, err := strconv.ParseInt(x.R.URL.Query().Get("sig"), 10, 64)
+			if err != nil || time.Since(time.Unix(0, issued)) > life+2*time.Second {
+				aged.Add(1)
+			}
+		}),
+		standin.Once(0, standin.Throttle(429, standin.Seconds, wait)),
+	}})
+	s := serve(t, standin.Config{Rules: []standin.Rule{func(x *standin.Exchange) bool {
+		to := fmt.Sprintf("%s?sig=%d", store.URL(x.R.URL.Path), time.Now().UnixNano())
+		return standin.Redirect(302, to)(x)
+	}}})
+	u.list("l.txt", s, 6)
+	p := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--concurrency", "3")
+	p.wait(wait+patience).want(t, 0)
+	if n := aged.Load(); n != 0 {
+		t.Errorf("%d requests went to links that had aged in the wait", n)
+	}
+	if n := s.Journal.Len(); n <= 6 {
+		t.Errorf("%d links were asked for: none again after the wait", n)
 	}
 }

@@ -180,3 +180,17 @@ func TestW9OneEvent(t *testing.T) {
 			s.Journal.Len(), st.Requests.Throttled, st.Scopes[0].Throttles)
 	}
 }
+
+// E1: a document's own delay past the deadline is not waited for, and no scope is blamed.
+func TestE1DelayPastDeadline(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	s := serve(t, standin.Config{Rules: []standin.Rule{standin.On("/doc/1", standin.Status(500))}})
+	u.list("l.txt", s, 2)
+	r := u.must(75, "read", "l.txt", "--scope", "host", "-o", "out", "--backoff-base", "1h", "--backoff-max", "1h", "--deadline", "20s")
+	r.says(t, "what is left may be tried again at")
+	st := u.status("l")
+	if st.LastRun.StopReason != "wait_past_deadline" || !st.LastRun.EndedAt.Before(st.LastRun.Deadline) || st.Documents.Done != 1 {
+		t.Errorf("%+v", st)
+	}
+}

@@ -2,7 +2,6 @@ package standin
 
 import (
 	"math"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -91,12 +90,4 @@ func Parallel(n int, wait time.Duration) Limiter {
 			busy[key]--
 		}), 0, true
 	})
-}
-
-// ByHost and ByHeader say which requests share a limit.
-func ByHost(r *http.Request) string { return r.Host }
-
-// ByHeader makes requests share a limit that have the same value in a header.
-func ByHeader(name string) func(*http.Request) string {
-	return func(r *http.Request) string { return r.Header.Get(name) }
 }
