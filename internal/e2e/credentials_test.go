@@ -197,7 +197,8 @@ func TestR4LinkIsResolvedAgain(t *testing.T) {
 		return standin.Redirect(302, to)(x)
 	}}})
 	u.list("l.txt", s, 6)
-	p := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--concurrency", "3")
+	// An agreed pace: one that is learnt of two answers and a minute would take its time.
+	p := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--concurrency", "3", "--rate", "50/s")
 	p.wait(wait+patience).want(t, 0)
 	if n := aged.Load(); n != 0 {
 		t.Errorf("%d requests went to links that had aged in the wait", n)
