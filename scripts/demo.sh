@@ -76,7 +76,7 @@ start_nginx() {
 }
 
 start_standin() {
-	go build -o "$work/standin" ./internal/standin/cmd
+	go build -o "$work/standin" ./scripts/standin
 	"$work/standin" --listen 127.0.0.1:0 --root $docs --rate $rate --burst 20 --journal "$work/journal" >"$work/address" &
 	started $!
 	for _ in {1..50}; do

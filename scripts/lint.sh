@@ -26,7 +26,7 @@ formatted() {
 # The stand-in breaks connections on purpose, and a benchmark counts what arrived.
 unchecked() {
 	local packages
-	mapfile -t packages < <(go list ./... | grep -vE '/(internal/standin|bench)(/|$)')
+	mapfile -t packages < <(go list ./... | grep -vE '/(drill/standin|bench)(/|$)')
 	tool errcheck -exclude tools/errcheck.txt -ignoretests "${packages[@]}"
 }
 

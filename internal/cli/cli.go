@@ -52,6 +52,7 @@ type commands struct {
 	Requests  requestsCmd  `cmd:"" help:"Every request of a job."`
 	Forget    forgetCmd    `cmd:"" help:"Drop a job from the ledger. Results and scopes stay."`
 	Scopes    scopesCmd    `cmd:"" help:"Scopes and their waits; confirm one, release a wait."`
+	Drill     drillCmd     `cmd:"" help:"The stand-in service, and the judge of what any client sends."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
@@ -77,6 +78,7 @@ func Main(ctx context.Context, env Env) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	args, command := cutCommand(args)
 	parsed, err, exited := parse(parser, args)
 	switch {
 	case exited:
@@ -84,7 +86,7 @@ func Main(ctx context.Context, env Env) int {
 	case err != nil:
 		return env.fail(&usageError{err: err, try: helpFor(err)})
 	}
-	err = parsed.Run(&call{ctx: ctx, Env: env})
+	err = parsed.Run(&call{ctx: ctx, Env: env, command: command})
 	return env.fail(err)
 }
 
@@ -121,7 +123,8 @@ func parse(p *kong.Kong, args []string) (k *kong.Context, err error, exited bool
 // call is one command being run.
 type call struct {
 	Env
-	ctx context.Context
+	ctx     context.Context
+	command []string // of another program, behind --
 }
 
 // open opens the ledger: the flag, the environment, or the user's own.

@@ -38,3 +38,28 @@ const rebatchHelp = `It sends nothing; resume reads the new job.
   dogear rebatch urls --job urls-2 && dogear resume urls-2
 
 Exit codes: 0; 64 wrong usage, or the name is taken; 65 no document has changed; 66 there is no such job.`
+
+const drillHelp = `What does a client do after a 429? The drill serves documents behind a limit, keeps a journal of what arrived, and judges it. It works with any client in any language. Without a command it is dogear's own table: what must be seen of dogear, by this very binary, from the service's journal and from the ledger; name rows to run only those.
+
+  dogear drill --html drill.html
+  dogear drill run many-workers -- curl --parallel --retry 5 --remote-name-all --output-dir {out} {urls}
+
+Exit codes: 0 pass; 1 a difference; 64 wrong usage, or the client cannot be started; 65 a journal cannot be read; 66 there is no such scenario or journal; 78 a scenario is wrong; 130, 143 stopped by a signal.`
+
+const drillRunHelp = `Each scenario has a service of its own. The client is run in the current folder, as it is and without a shell. In its arguments {list} is a file of addresses, one a line, {urls} all addresses (an argument each, where it stands alone), {base} the service's address, {out} an empty folder, {workers} a number, {client} the number of the process, {ca} and {token_file} files with the certificate to trust and the token to send. What else stands in braces stays. The same is in the environment: DRILL_LIST, DRILL_BASE, DRILL_OUT, DRILL_WORKERS, DRILL_CLIENT, DRILL_CLIENTS, DRILL_SCENARIO, DRILL_CA, DRILL_TOKEN, DRILL_TOKEN_FILE.
+
+  dogear drill run many-workers two-quotas --html drill.html -- python3 client.py {list} {out}
+
+Exit codes: 0 every scenario passes; 1 one fails; 64 wrong usage, or the client cannot be started; 66 there is no such scenario; 73 a file or folder cannot be written; 78 a scenario is wrong; 130, 143 stopped by a signal: the client and what it has started have ended.`
+
+const drillServeHelp = `Prints a name and a value a line: base, the service's address; list, a list of all addresses, one for each quota; quota with its name and address where there are several; token, one to begin with, where the service wants one (POST /token gives a new one); ca, the certificate's file. Then it serves until a signal, and says on standard error what arrived.
+
+  dogear drill serve many-workers --journal journal.jsonl
+
+Exit codes: 0 ended by a signal; 64 wrong usage, or it cannot listen; 66 there is no such scenario; 73 the journal is there already or cannot be written; 78 the scenario is wrong.`
+
+const drillJudgeHelp = `Asserts compare a figure of --json with a number by ==, !=, <, <=, > or >=. A journal that was cut in the middle of a line is judged up to there.
+
+  dogear drill judge journal.jsonl --assert 'early==0, burst<=1'
+
+Exit codes: 0 pass; 1 an assert does not hold, or nothing arrived; 64 wrong usage; 65 the journal cannot be read; 66 there is no such journal.`

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // A bad document is one that the service serves badly, or that the list describes badly.
@@ -31,6 +31,7 @@ func TestBadService(t *testing.T) {
 	t.Parallel()
 	const n = 30 // good documents among the bad ones
 	wrongMD5 := base64.StdEncoding.EncodeToString(make([]byte, md5.Size))
+	rightMD5 := md5.Sum(standin.Body(136))
 	wrong256 := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	other := serve(t, standin.Config{})
 	all := []bad{
@@ -69,6 +70,8 @@ func TestBadService(t *testing.T) {
 		{"/doc/133", standin.First(1, standin.Cut(10)), "", "done", "", standin.Body(133)},
 		{"/doc/134", standin.Header("Content-Encoding", "br"), "", "failed", "coding", nil},
 		{"/doc/135", standin.Header("Content-Encoding", "gzip"), "", "failed", "", nil}, // it is not gzip'd at all
+		{"/doc/136", standin.Header("Digest", "md5="+base64.StdEncoding.EncodeToString(rightMD5[:])), "", "done", "", standin.Body(136)},
+		{"/doc/137", standin.Header("Digest", "md5="+wrongMD5), "", "failed", "digest.*Digest", nil},
 	}
 	u := newUser(t)
 	var rules []standin.Rule
@@ -232,7 +235,7 @@ func TestHTTP2(t *testing.T) {
 		most     int  // attempts of a document
 	}{
 		"served":         {func(string, int) standin.Act { return standin.Serve }, false, 1},
-		"REFUSED_STREAM": {first(3, standin.Refuse), false, 1}, // surely not acted on: requests and no attempts
+		"REFUSED_STREAM": {first(3, standin.Refused), false, 1}, // surely not acted on: requests and no attempts
 		"GOAWAY":         {first(2, standin.GoAway), false, 1},
 		"calm":           {first(1, standin.Calm), true, 1},
 		"vanishes":       {first(1, standin.Vanish), false, 2},
@@ -312,8 +315,8 @@ func TestHTTP2Server(t *testing.T) {
 	if n := len(u.results("l")); n != 100 {
 		t.Errorf("%d results, want 100", n)
 	}
-	for _, e := range s.Journal.Early(500 * time.Millisecond) {
-		t.Errorf("arrival %d came %v early", e.Arrival.N, e.Before)
+	for _, a := range early(s.Journal, 500*time.Millisecond) {
+		t.Errorf("arrival %d came %v early", a.N, a.Told.Until.Sub(a.At))
 	}
 	checkArrivals(t, s.Journal.Arrivals(nil), u.requests("l"), s.URL)
 }

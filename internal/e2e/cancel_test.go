@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 var interrupt os.Signal = syscall.SIGINT

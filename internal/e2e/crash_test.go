@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/journal"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // K1 to K4: the binary is killed at random moments over a read with throttles, and resumed
@@ -125,14 +126,14 @@ func TestCrash(t *testing.T) {
 		unknown[a.N] = true
 	}
 	excused := 0
-	for _, e := range s.Journal.Early(700 * time.Millisecond) {
-		if unknown[e.Wait.N] {
+	for _, a := range early(s.Journal, 700*time.Millisecond) {
+		if unknown[a.Told.N] {
 			excused++
 			continue
 		}
-		t.Errorf("arrival %d (%s) came %v before the wait of arrival %d was over", e.Arrival.N, e.Arrival.Path, e.Before, e.Wait.N)
+		t.Errorf("arrival %d (%s) came %v before the wait of arrival %d was over", a.N, a.Path, a.Told.Until.Sub(a.At), a.Told.N)
 	}
-	throttled := len(s.Journal.Arrivals(func(a standin.Arrival) bool { return a.Refused }))
+	throttled := len(s.Journal.Arrivals(func(a journal.Arrival) bool { return a.Refused != "" }))
 	if excused > 2*kills || throttled == 0 {
 		t.Errorf("%d early arrivals after throttles that were lost, %d throttles", excused, throttled)
 	}
@@ -145,9 +146,9 @@ type switchable struct {
 	off atomic.Bool
 }
 
-func (l *switchable) Take(key string, now time.Time) (func(), time.Duration, bool) {
+func (l *switchable) Take(key string, now time.Time) standin.Grant {
 	if l.off.Load() {
-		return func() {}, 0, true
+		return standin.Grant{OK: true}
 	}
 	return l.Limiter.Take(key, now)
 }

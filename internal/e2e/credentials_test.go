@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/journal"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // K7: no credential, no signed link and no body is in the ledger, in a log, in a report or in
@@ -170,7 +171,7 @@ func TestBearerIsRenewed(t *testing.T) {
 	}, standin.Status(401)))
 	u.list("l.txt", s, 20)
 	u.must(0, "read", "l.txt", "--scope", "host", "--bearer-file", "token.txt", "--concurrency", "1")
-	refused := s.Journal.Arrivals(func(a standin.Arrival) bool { return a.Status == 401 })
+	refused := s.Journal.Arrivals(func(a journal.Arrival) bool { return a.Status == 401 })
 	if len(refused) == 0 || len(refused) > 2 {
 		t.Errorf("%d requests were refused, want one or two", len(refused))
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // tmpfs is a file system of a size, which the returned function changes.

@@ -15,7 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/journal"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // patience is how long a test waits for what must come: much longer than it takes.
@@ -305,9 +306,10 @@ func (u *user) checkFile(sink string, d document, want []byte) {
 	}
 }
 
-// serve starts a stand-in that is closed at the end of the test.
+// serve starts a stand-in, with digests on its answers, that is closed at the end of the test.
 func serve(t *testing.T, cfg standin.Config) *standin.Service {
 	t.Helper()
+	cfg.Digests = true
 	s, err := standin.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -340,10 +342,17 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// early are the arrivals in a wait that had been told whole, at least so long before.
+func early(j *journal.Journal, slack time.Duration) []journal.Arrival {
+	return j.Arrivals(func(a journal.Arrival) bool {
+		return a.Told != nil && a.At.Before(a.Told.Until) && !a.At.Before(a.Told.Sent.Add(slack))
+	})
+}
+
 // checkArrivals checks that the ledger has a row for every request that a service saw, and
 // that every row without one is of a request that was cut. Each document's requests come one
 // after the other, so an arrival's row is the last that was granted before it.
-func checkArrivals(t *testing.T, arrivals []standin.Arrival, rows []request, address func(path string) string) (lost []standin.Arrival) {
+func checkArrivals(t *testing.T, arrivals []journal.Arrival, rows []request, address func(path string) string) (lost []journal.Arrival) {
 	t.Helper()
 	byDoc := map[string][]request{}
 	for _, r := range rows {

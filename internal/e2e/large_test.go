@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/journal"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 const (
@@ -28,7 +29,7 @@ func TestLargeGoesOn(t *testing.T) {
 }
 
 // checkContinued checks that a request went on with what was kept.
-func checkContinued(t *testing.T, a standin.Arrival) {
+func checkContinued(t *testing.T, a journal.Arrival) {
 	t.Helper()
 	var from int
 	if _, err := fmt.Sscanf(a.Header.Get("Range"), "bytes=%d-", &from); err != nil || from < 8<<20 || from > half {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // require finds a program from a Debian package. Where it is missing the test is skipped,

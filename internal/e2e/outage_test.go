@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // E5: a source that goes away and comes back costs no document anything, and the run goes on.

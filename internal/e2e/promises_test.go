@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // K6: what is denied or gone is checked again by the next run; what is done is not.
@@ -85,7 +85,7 @@ func TestW6ScopeMetOnTheWay(t *testing.T) {
 	}
 	u.must(0, "scopes", "confirm", "host:"+other.Addr(), "--source", "a test")
 	u.must(0, "resume", "l")
-	if early := other.Journal.Early(50 * time.Millisecond); len(early) != 0 {
+	if early := early(other.Journal, 50*time.Millisecond); len(early) != 0 {
 		t.Errorf("%d early arrivals", len(early))
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // TestScripts runs the stories of testdata. Beside testscript's own commands they know

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dogear/dogear/internal/standin"
+	"github.com/dogear/dogear/drill/journal"
+	"github.com/dogear/dogear/drill/standin"
 )
 
 // E1, W1: a wait that is longer than the run ends it at once, and the next run keeps it.
@@ -30,7 +31,7 @@ func TestWaitPastDeadline(t *testing.T) {
 	first.says(t, "wait_past_deadline", "resume list", s.Addr())
 
 	rows := s.Journal.Arrivals(nil)
-	earliest, latest := rows[0].Ends(), rows[len(rows)-1].Ends()
+	earliest, latest := rows[0].Until, rows[len(rows)-1].Until
 	again := u.must(75, "resume", "list", "--deadline", "5s", "--json")
 	if n := s.Journal.Len(); n != arrived {
 		t.Errorf("resume sent %d requests, want none", n-arrived)
@@ -57,7 +58,7 @@ func TestHints(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		status int
-		hint   standin.Hint
+		hint   standin.Template
 		least  time.Duration // that a run takes
 	}{
 		"seconds":       {429, standin.Seconds, 2 * time.Second},
@@ -86,7 +87,7 @@ func TestHints(t *testing.T) {
 			s := serve(t, standin.Config{Rules: []standin.Rule{standin.On("/doc/1", standin.First(1, standin.Throttle(tt.status, tt.hint, 2*time.Second)))}})
 			u.list("l.txt", s, 4)
 			r := u.run("read", "l.txt", "--scope", "host", "--concurrency", "1", "--rate", "100/s", "--burst", "10", "--backoff-base", "1s", "--json")
-			rows := s.Journal.Arrivals(func(a standin.Arrival) bool { return a.Path == "/doc/1" })
+			rows := s.Journal.Arrivals(func(a journal.Arrival) bool { return a.Path == "/doc/1" })
 			if tt.least < 0 {
 				r.want(t, 65)
 				if got := u.remaining("l")[s.URL("/doc/1")]; got.State != "denied" || len(rows) != 1 {
@@ -101,7 +102,7 @@ func TestHints(t *testing.T) {
 			if waited := rows[1].At.Sub(rows[0].Began); waited < tt.least {
 				t.Errorf("came again after %v, want at least %v", waited, tt.least)
 			}
-			if tt.status != 503 || rows[0].Wait > 0 { // the scope was closed, for all
+			if tt.status != 503 || !rows[0].Until.IsZero() { // the scope was closed, for all
 				if n := len(s.Journal.Between(rows[0].Sent.Add(300*time.Millisecond), rows[0].Began.Add(tt.least))); n > 0 && tt.least > 0 {
 					t.Errorf("%d requests arrived in the wait", n)
 				}
@@ -128,8 +129,8 @@ func TestProcessesWaitTogether(t *testing.T) {
 	s := serve(t, standin.Config{})
 	// The probe is answered late, so that whoever does not wait for it shows.
 	s.SetRules(throttle, standin.When(func(x *standin.Exchange) bool {
-		waits := s.Journal.Arrivals(func(a standin.Arrival) bool { return a.Wait > 0 && !a.Sent.IsZero() })
-		return len(waits) > 0 && time.Now().After(waits[0].Ends()) && len(s.Journal.Between(waits[0].Ends(), time.Now().Add(time.Hour))) == 1
+		waits := s.Journal.Arrivals(func(a journal.Arrival) bool { return !a.Until.IsZero() && !a.Sent.IsZero() })
+		return len(waits) > 0 && time.Now().After(waits[0].Until) && len(s.Journal.Between(waits[0].Until, time.Now().Add(time.Hour))) == 1
 	}, standin.Delay(time.Second)))
 	var all []*process
 	for i := range jobs {
@@ -144,14 +145,14 @@ func TestProcessesWaitTogether(t *testing.T) {
 	for _, p := range all {
 		p.wait(2*patience).want(t, 0)
 	}
-	waits := s.Journal.Arrivals(func(a standin.Arrival) bool { return a.Wait > 0 })
+	waits := s.Journal.Arrivals(func(a journal.Arrival) bool { return !a.Until.IsZero() })
 	if len(waits) != 1 {
 		t.Fatalf("%d throttles, want one", len(waits))
 	}
-	for _, e := range s.Journal.Early(slack) {
-		t.Errorf("arrival %d of %s came %v before the wait was over", e.Arrival.N, e.Arrival.Worker, e.Before)
+	for _, a := range early(s.Journal, slack) {
+		t.Errorf("arrival %d of %s came %v before the wait was over", a.N, a.Worker, a.Told.Until.Sub(a.At))
 	}
-	rows := s.Journal.Between(waits[0].Ends(), time.Now())
+	rows := s.Journal.Between(waits[0].Until, time.Now())
 	workers := map[string]bool{}
 	for _, a := range s.Journal.Arrivals(nil) {
 		workers[a.Worker] = true
@@ -160,7 +161,7 @@ func TestProcessesWaitTogether(t *testing.T) {
 		t.Fatalf("%d workers, %d arrivals after the wait: the test proves nothing", len(workers), len(rows))
 	}
 	probe := rows[0]
-	if n := len(s.Journal.Between(waits[0].Ends(), probe.Sent)); n != 1 {
+	if n := len(s.Journal.Between(waits[0].Until, probe.Sent)); n != 1 {
 		t.Errorf("%d requests arrived before the probe was answered, want the probe alone", n)
 	}
 	if d := probe.Sent.Sub(probe.At); d < 900*time.Millisecond {
