@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"ledger/ledgertest": {"ledger"},
 	"sink/folder":       {},
 	"source/list":       {},
-	"gate":              {"hint", "wire"},
+	"gate":              {"hint", "profile", "wire"},
 	"reader":            {"gate", "ledger"},
 	"drill/journal":     {},
 	"drill/judge":       {"drill/journal"},
@@ -31,9 +31,11 @@ var mayImport = map[string][]string{
 	"drill/scenario":    {"drill/journal", "drill/judge", "drill/standin"},
 	"drill":             {"drill/journal", "drill/judge", "drill/scenario"},
 	"drill/acceptance":  {"drill", "drill/journal", "drill/judge", "drill/scenario"},
+	"profile":           {"hint"},
 	"report":            {"drill", "drill/journal", "drill/judge"},
 	"internal/cli":      nil,
 	"cmd/dogear":        nil,
+	"internal/clients":  nil,
 	"internal/e2e":      nil,
 }
 

@@ -65,13 +65,15 @@ func (o Outcome) Sent() bool { return o != NotSent }
 
 // A Request is one HTTP request as the ledger records it.
 type Request struct {
-	N       int64 // unique in the ledger
-	Parent  int64 // the request whose redirect this one follows; zero if none
-	Job     int64 // zero for a request that belongs to no job
-	Run     int64 // a ledger tells its number in the job
-	Doc     int64 // the document's Seq; zero if it is for none
-	DocID   string
-	Scopes  []string
+	N      int64 // unique in the ledger
+	Parent int64 // the request whose redirect this one follows; zero if none
+	Job    int64 // zero for a request that belongs to no job
+	Run    int64 // a ledger tells its number in the job
+	Doc    int64 // the document's Seq; zero if it is for none
+	DocID  string
+	Scopes []string
+	// Costs is what it takes from the scopes that it does not take 1 from. It is not stored.
+	Costs   map[string]float64
 	Kind    Kind
 	Granted time.Time // wall time
 	Sent    time.Time // wall time just before the first byte; zero until it is settled

@@ -15,11 +15,16 @@ type op struct {
 	permit *Permit
 	reply  reply
 	end    *dogear.End // nil: the request is still in flight
+	closes []string    // a throttle: of the permit's scopes, those that it closes; nil: all
 	keys   []string    // for a closing that no single request met; permit is nil then
 	since  map[string]int64
 	done   chan struct{} // closed when committed or failed; nil if nobody waits
 	err    error
 }
+
+// shuts reports whether a throttle closes a scope of its request: the profile says which
+// scope a reason closes (W10).
+func (o *op) shuts(key string) bool { return o.closes == nil || slices.Contains(o.closes, key) }
 
 // enqueue puts a waiter at the end of the queue of its scopes.
 func (g *Gate) enqueue(w *waiter) error {
@@ -77,6 +82,9 @@ func (g *Gate) settle(o *op) {
 	}
 	if o.permit != nil && o.reply.kind == throttling {
 		for key, st := range o.permit.stakes {
+			if !o.shuts(key) {
+				continue
+			}
 			h := g.heard[key]
 			h.generation = max(h.generation, st.generation+1)
 			g.heard[key] = h
@@ -213,12 +221,16 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 	var until time.Time
 	for key, st := range o.permit.stakes {
 		s, p := k.Scopes[key], paces[key]
-		settle(s, p, k.Now, st, o.reply, d.gate.policy)
+		r := o.reply
+		if r.kind == throttling && !o.shuts(key) {
+			r.kind = answered
+		}
+		settle(s, p, k.Now, st, r, d.gate.policy)
 		if o.end != nil {
 			s.InFlight = max(0, s.InFlight-1)
 			p.Flying = s.InFlight
 		}
-		if s.NotBefore.After(until) {
+		if o.shuts(key) && s.NotBefore.After(until) {
 			until = s.NotBefore
 		}
 	}
@@ -303,7 +315,11 @@ func (d *decision) admit(k *dogear.Docket, paces map[string]*pace, w *waiter, n 
 	p.request.N = n
 	p.request.Granted = k.Wall
 	for _, key := range w.request.Scopes {
-		p.stakes[key] = admit(k.Scopes[key], paces[key], k.Now, n)
+		cost, said := w.request.Costs[key]
+		if !said {
+			cost = 1
+		}
+		p.stakes[key] = admit(k.Scopes[key], paces[key], k.Now, n, cost)
 	}
 	k.Grants = append(k.Grants, p.request)
 	return p

@@ -16,10 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"sync"
 	"time"
 
 	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/profile"
 	"github.com/dogear/dogear/wire"
 )
 
@@ -35,6 +37,12 @@ type Store interface {
 type Config struct {
 	Store Store
 	Wire  *wire.Wire // nil: a gate that only admits
+	// Profile is the profile of the service at an address: what its answers mean and what its
+	// requests cost. Nil, or one that returns nil: 429, and 503 and 529 with a valid hint, are
+	// throttles, and every request costs 1.
+	Profile func(*url.URL) *profile.Profile
+	// Parts are the parts of scope keys that the user gave, such as identity.
+	Parts map[string]string
 	// By names who meets a wait, such as "job policies". Empty means "a client".
 	By string
 	// Deadline is the wall time at and after which nothing is admitted. A wait that ends

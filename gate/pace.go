@@ -41,8 +41,8 @@ type pace struct {
 	Held  int     `json:"held,omitempty"`  // admissions since the last resume that the pace held back
 	T0    int64   `json:"t0,omitempty"`    // start of the cycle: the last probe's admission, or the first one
 	Last  int64   `json:"last,omitempty"`  // the last admission
-	N     int     `json:"n,omitempty"`     // answers in the cycle that were no throttles
-	B     int     `json:"b,omitempty"`     // the first cycle's N
+	N     float64 `json:"n,omitempty"`     // what the answers in the cycle that were no throttles cost
+	B     float64 `json:"b,omitempty"`     // the first cycle's N
 	Twice bool    `json:"twice,omitempty"` // more than one cycle was learnt from
 	Win   int     `json:"win,omitempty"`   // ramp of the concurrency after a probe; 0 is off
 
@@ -99,9 +99,9 @@ func (p *pace) rate(agreed float64) float64 {
 	if answered < p.Hold {
 		return p.Lo * (1 + creep*answered/p.Hold)
 	}
-	accel := math.Max(8, float64(p.B)/2)
+	accel := math.Max(8, p.B/2)
 	if !p.Twice { // the first cycle's pace may be far too low
-		accel = math.Max(5, float64(p.B)/4)
+		accel = math.Max(5, p.B/4)
 	}
 	return math.Min(maxRate, p.Lo*(1+creep*math.Exp2(math.Min(40, (answered-p.Hold)/accel))))
 }
@@ -132,8 +132,8 @@ func (p *pace) next(now time.Time, agreed float64, burst int) time.Time {
 // gap is the time between two requests, in nanoseconds. It saturates at 73 years.
 func gap(rate float64) float64 { return math.Min(float64(time.Second)/rate, math.MaxInt64/4) }
 
-// admit takes one request from the pace.
-func (p *pace) admit(now time.Time, agreed float64) {
+// admit takes the cost of one request from the pace.
+func (p *pace) admit(now time.Time, agreed, cost float64) {
 	at := now.UnixNano()
 	r := p.rate(agreed)
 	p.skipIdle(at, r)
@@ -143,12 +143,12 @@ func (p *pace) admit(now time.Time, agreed float64) {
 	g := gap(r)
 	if float64(at) < float64(p.TAT)+math.Max(float64(catchUp), g/4) {
 		p.Held++ // else it was short of work, which is no evidence
-		if agreed == 0 && p.wide() && float64(p.answered()) >= math.Max(minHold, trial*float64(p.B)) {
+		if agreed == 0 && p.wide() && float64(p.answered()) >= math.Max(minHold, trial*p.B) {
 			p.Lo, p.Held = r, 0 // it lasted
 		}
 	}
 	slack := math.Min(float64(catchUp), g/2)
-	p.TAT = max(p.TAT, at-int64(slack)) + int64(g)
+	p.TAT = max(p.TAT, at-int64(slack)) + int64(math.Min(g*cost, math.MaxInt64/4))
 }
 
 // idle is how long nothing must have been asked for before a pause counts as one.
@@ -170,9 +170,9 @@ func (p *pace) skipIdle(at int64, rate float64) {
 }
 
 // giveBack returns what a request took that surely never left.
-func (p *pace) giveBack(agreed float64) {
+func (p *pace) giveBack(agreed, cost float64) {
 	if r := p.rate(agreed); r > 0 {
-		p.TAT -= int64(gap(r))
+		p.TAT -= int64(math.Min(gap(r)*cost, math.MaxInt64/4))
 	}
 }
 
@@ -202,8 +202,8 @@ func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int
 	}
 	whole := math.Max(1e-3, seconds(notBefore.UnixNano()-p.T0))
 	lost := seconds(notBefore.UnixNano() - p.X + now.UnixNano() - probed.UnixNano())
-	open := float64(n) / math.Max(1e-3, math.Max(whole/2, whole-lost)) // the rate while it was open
-	got := float64(n) / whole
+	open := n / math.Max(1e-3, math.Max(whole/2, whole-lost)) // the rate while it was open
+	got := n / whole
 	if p.Lo == 0 {
 		p.B = min(n, 2000)
 		p.Lo = got * (1 - margin)
@@ -232,8 +232,8 @@ func afterRefusal(lo, px, got float64) (newLo, newHi float64) {
 }
 
 // succeeded notes an answer that was no throttle. The ramp ends where it stops to bind.
-func (p *pace) succeeded(current bool, concurrency int) {
-	p.N++
+func (p *pace) succeeded(current bool, concurrency int, cost float64) {
+	p.N += cost
 	if current && p.Win > 0 {
 		if p.Win++; p.Win >= concurrency {
 			p.Win = 0

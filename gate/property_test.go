@@ -104,7 +104,7 @@ func (w *world) ask(t *rapid.T) {
 			t.Fatalf("%d in flight of %d", len(w.flying), w.s.Concurrency)
 		}
 		w.n++
-		w.flying[w.n] = held{admit(&w.s, p, w.now, w.n), rapid.IntRange(0, 2).Draw(t, "process")}
+		w.flying[w.n] = held{admit(&w.s, p, w.now, w.n, 1), rapid.IntRange(0, 2).Draw(t, "process")}
 	})
 }
 

@@ -28,6 +28,7 @@ type stake struct {
 	probe      bool
 	granted    time.Time // ledger's clock
 	rate       float64   // the pace at the grant; 0 is unbounded
+	cost       float64   // what it took of the pace
 }
 
 // A reply is what came back, as far as a scope is concerned.
@@ -98,13 +99,13 @@ func later(s *dogear.Scope, t time.Time) bool {
 }
 
 // admit takes one request numbered n from the scope, which next has just allowed.
-func admit(s *dogear.Scope, p *pace, now time.Time, n int64) stake {
-	st := stake{generation: s.Generation, granted: now, rate: p.rate(s.Rate)}
+func admit(s *dogear.Scope, p *pace, now time.Time, n int64, cost float64) stake {
+	st := stake{generation: s.Generation, granted: now, rate: p.rate(s.Rate), cost: cost}
 	if s.Probing {
 		st.probe = true
 		s.Probe = n
 	} else {
-		p.admit(now, s.Rate)
+		p.admit(now, s.Rate, cost)
 	}
 	s.InFlight++
 	p.Flying++
@@ -141,15 +142,15 @@ func settle(s *dogear.Scope, p *pace, now time.Time, st stake, r reply, pol poli
 	case probe:
 		reopen(s, p, now, st)
 		if r.kind != headOnly { // else its end will count it
-			p.N++
+			p.N += st.cost
 		}
 	case r.kind == unsent:
-		p.giveBack(s.Rate)
+		p.giveBack(s.Rate, st.cost)
 	case r.kind == answered || r.kind == serverFail:
 		if current && !s.Probing { // an answer of before the wait is no success of the scope
 			s.Streak = 0
 		}
-		p.succeeded(current && !s.Probing && !st.probe, concurrency(s))
+		p.succeeded(current && !s.Probing && !st.probe, concurrency(s), st.cost)
 	}
 }
 

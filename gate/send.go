@@ -25,12 +25,16 @@ type Exchange struct {
 	Outcome dogear.Outcome
 	// Hint is what the answer said of waiting.
 	Hint hint.Hint
+	// Means is what the service's profile says that the answer means; Unsettled where it says
+	// no more than the status.
+	Means dogear.Outcome
 	// Received is when its head came.
 	Received time.Time
 	// Err says why no answer came.
 	Err error
 
 	permit *Permit
+	closes []string // of the permit's scopes, those that the throttle closes; nil: all
 }
 
 // Send admits a request, sends it once and judges the answer's head. Ctx bounds the wait for
@@ -45,6 +49,7 @@ func (g *Gate) Send(ctx context.Context, req *http.Request, r dogear.Request, si
 			slot.Release()
 		}
 	}()
+	g.costs(req, &r)
 	for {
 		// Connections are made before the permit is asked for, but not into a wait: while a
 		// scope is closed its origin hears nothing at all.
@@ -137,27 +142,10 @@ func (p *Permit) send(slot *wire.Slot, req *http.Request) *Exchange {
 		}
 		return x
 	}
-	x.Response, x.Status = resp, resp.StatusCode
-	x.Hint = hint.FromResponse(resp.StatusCode, resp.Header, time.Now())
-	if throttle(resp.StatusCode, x.Hint) {
-		x.Outcome = dogear.Throttled
-	} else if x.Status < 500 { // a 5xx is no answer of an origin that is down
+	if p.gate.judge(x, req, resp); x.Outcome != dogear.Throttled && x.Status < 500 { // a 5xx is no answer of an origin that is down
 		p.answered()
 	}
 	return x
-}
-
-// throttle is the reading without a profile: 429 always is one; 503 and 529 are with a
-// valid hint; 403 never is, and a 2xx closes nothing (RFC 6585, section 4; RFC 9110,
-// sections 10.2.3 and 15.6.4).
-func throttle(status int, h hint.Hint) bool {
-	switch status {
-	case http.StatusTooManyRequests:
-		return true
-	case http.StatusServiceUnavailable, 529:
-		return h.Valid()
-	}
-	return false
 }
 
 // answered tells the scopes for which this was the probe that an answer has begun.
@@ -178,7 +166,7 @@ func (x *Exchange) settleThrottle() error {
 	if p.request.Doc != 0 {
 		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
 	}
-	o := &op{permit: p, end: end, done: make(chan struct{}), reply: reply{
+	o := &op{permit: p, end: end, closes: x.closes, done: make(chan struct{}), reply: reply{
 		kind: throttling, hint: x.Hint.Wait, hinted: x.Hint.Valid(), atLeast: x.Hint.AtLeast,
 		received: x.Received, by: p.gate.cfg.By,
 	}}

@@ -115,7 +115,7 @@ func (m *sim) ask() {
 			return
 		}
 		m.n++
-		m.send(m.n, admit(&m.s, p, now, m.n))
+		m.send(m.n, admit(&m.s, p, now, m.n, 1))
 		p.store(&m.s)
 	}
 }

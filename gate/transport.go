@@ -7,10 +7,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
-	"time"
 
 	"github.com/dogear/dogear"
-	"github.com/dogear/dogear/hint"
 )
 
 // Transport puts any Go client behind a gate: one RoundTrip is one sending under one
@@ -21,7 +19,8 @@ import (
 // The gate must be running; see [Gate.Run].
 type Transport struct {
 	Gate *Gate
-	// Scopes names the scopes of a request. Nil means one for each host.
+	// Scopes names the scopes of a request. Nil means those of the gate's profile or, without
+	// one, one for each host.
 	Scopes func(*http.Request) []string
 	// Base sends, where it is not the gate's own wire. A net/http Transport may send a
 	// request again by itself; each such sending then waits for a permit of its own.
@@ -34,6 +33,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := dogear.Request{Scopes: []string{dogear.HostKey(req.URL)}}
 	if t.Scopes != nil {
 		r.Scopes = t.Scopes(req)
+	} else if t.Gate.cfg.Profile != nil {
+		r.Scopes = t.Gate.profile(req.URL).Keys(req.Method, req.URL, t.Gate.cfg.Parts)
 	}
 	x, err := t.send(req, r)
 	if err != nil {
@@ -68,6 +69,7 @@ func (t *Transport) send(req *http.Request, r dogear.Request) (*Exchange, error)
 func (t *Transport) sendOver(req *http.Request, r dogear.Request) (*Exchange, error) {
 	g := t.Gate
 	ctx, cancel := context.WithCancelCause(req.Context())
+	g.costs(req, &r)
 	p, err := g.admitUsable(ctx, r)
 	if err != nil {
 		cancel(nil)
@@ -101,11 +103,9 @@ func (t *Transport) sendOver(req *http.Request, r dogear.Request) (*Exchange, er
 		x.Err = err
 		return x, nil
 	}
-	x.Response, x.Status = resp, resp.StatusCode
-	x.Hint = hint.FromResponse(resp.StatusCode, resp.Header, time.Now())
 	resp.Body = &cancelBody{resp.Body, cancel}
-	if throttle(resp.StatusCode, x.Hint) {
-		x.Outcome = dogear.Throttled
+	x.Outcome = dogear.Unsettled
+	if g.judge(x, req, resp); x.Outcome == dogear.Throttled {
 		return x, x.settleThrottle()
 	}
 	if x.Status < 500 {

@@ -78,7 +78,10 @@ type Settings struct {
 	MaxSize      int64         `json:"max_size,omitempty"`
 	BearerEnv    string        `json:"bearer_env,omitempty"`
 	BearerFile   string        `json:"bearer_file,omitempty"`
-	Headers      []string      `json:"headers,omitempty"` // templates such as "X-Team: ${TEAM}"
+	Profile      string        `json:"profile,omitempty"`  // a shipped name or a file, absolute; empty: by the host
+	BaseURL      string        `json:"base_url,omitempty"` // where the profile's service is
+	Identity     string        `json:"identity,omitempty"` // the name of the credential in scope keys
+	Headers      []string      `json:"headers,omitempty"`  // templates such as "X-Team: ${TEAM}"
 }
 
 // A Job is a fixed list of documents.

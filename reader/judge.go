@@ -21,6 +21,7 @@ func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request
 		r.outages.answered(req.URL)
 	}
 	switch {
+	case x.Means != dogear.Unsettled && x.Means != dogear.OK: // the profile knows better than the status
 	case x.Status == http.StatusOK, x.Status == http.StatusNonAuthoritativeInfo, x.Status == http.StatusPartialContent:
 		a.body(x)
 		return nil, 0
@@ -28,7 +29,7 @@ func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request
 		return a.redirect(req, x)
 	}
 	n := drain(resp)
-	outcome, state, reason := verdict(x.Status)
+	outcome, state, reason := verdict(x.Status, x.Means)
 	switch outcome {
 	case dogear.Unauthorized:
 		a.unauthorized(req, x, n)
@@ -53,9 +54,17 @@ func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request
 	return nil, 0
 }
 
-// verdict reads a status that brings no document, without a profile.
-func verdict(status int) (dogear.Outcome, dogear.State, string) {
+// means are the states of documents whose answers a profile explains.
+var means = map[dogear.Outcome]dogear.State{dogear.Refused: dogear.Denied, dogear.Missing: dogear.Gone,
+	dogear.Rejected: dogear.Failed, dogear.OtherVersion: dogear.Changed}
+
+// verdict reads an answer that brings no document: by what the profile says that it means,
+// else by its status.
+func verdict(status int, meant dogear.Outcome) (dogear.Outcome, dogear.State, string) {
 	reason := fmt.Sprintf("%d %s", status, http.StatusText(status))
+	if meant != dogear.Unsettled {
+		return meant, means[meant], fmt.Sprintf("%s: the service's profile reads it as %s", reason, meant)
+	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
 		return dogear.Unauthorized, dogear.Pending, reason

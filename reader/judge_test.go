@@ -19,7 +19,7 @@ func TestVerdict(t *testing.T) {
 		want[s] = dogear.Rejected
 	}
 	for status := 100; status < 600; status++ {
-		outcome, state, reason := verdict(status)
+		outcome, state, reason := verdict(status, dogear.Unsettled)
 		w := want[status]
 		if w == dogear.Unsettled {
 			w = dogear.Transient

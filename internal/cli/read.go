@@ -48,6 +48,7 @@ type readCmd struct {
 	Source []string `arg:"" help:"A list (.txt, .csv, .jsonl), - for standard input, or one http(s) address."`
 	Job    string   `help:"The job's name. Default: from the source's name." placeholder:"NAME"`
 	Out    string   `short:"o" help:"The folder for results. Default: ./NAME." placeholder:"DIR"`
+	serviceFlags
 	jobFlags
 	roundFlags
 	storeFlag
@@ -65,7 +66,10 @@ func (r *readCmd) Run(c *call) error {
 		c.ctx, cancel = context.WithDeadlineCause(c.ctx, at, errListing)
 		defer cancel()
 	}
-	if err := r.apply(&set, r.Source); err != nil {
+	if err := r.jobFlags.apply(&set, r.Source); err != nil {
+		return err
+	}
+	if err := r.serviceFlags.apply(&set); err != nil {
 		return err
 	}
 	if err := r.roundFlags.check(); err != nil {
@@ -152,6 +156,11 @@ func (c *call) list(s *sqlite.Store, name string, set ledger.Settings, sources *
 	job.Settings = set
 	if err := rescope(c.ctx, s, job); err != nil {
 		return job, err
+	}
+	if set.Scope == "" {
+		if err := sources.services.confirmAll(c.ctx, s); err != nil {
+			return job, &codedError{code: exitIO, err: err}
+		}
 	}
 	if repeats > 0 {
 		fmt.Fprintf(c.Stderr, "dogear: %d lines name a document again: each is read once\n", repeats)

@@ -49,6 +49,7 @@ func (c *call) run(s round) error {
 		Store: s.store, Wire: w, By: "job " + s.job.Name, Deadline: end, RequireConfirmed: true,
 		MaxThrottles: set.MaxThrottles, MaxRequests: set.MaxRequests,
 		BackoffBase: set.BackoffBase, BackoffMax: set.BackoffMax,
+		Profile: s.sources.services.of, Parts: s.sources.services.parts,
 	})
 	if err != nil {
 		return &usageError{err: err}
@@ -57,11 +58,12 @@ func (c *call) run(s round) error {
 	cfg := reader.Config{
 		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: newCredentials(set),
 		Log: newLog(v), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
-		Scopes: func(u *url.URL) []string { return scopesOf(s.job, []string{dogear.HostKey(u)}) },
+		Scopes: func(u *url.URL) []string { return scopesOf(s.job, s.sources.scopes(u)) },
 	}
 	if s.flags.Grace != nil {
 		cfg.Grace = *s.flags.Grace
 	}
+	cfg.Confirm = documented(s)
 	if set.Scope != "" {
 		cfg.Confirm = confirmer(s, "--scope "+set.Scope)
 	}
@@ -135,6 +137,21 @@ func confirmer(s round, source string) func(context.Context, string) error {
 				by = dogear.Confirmation{By: who(), Source: source, At: time.Now()}
 			}
 			return s.store.Confirm(ctx, key, by, set.Rate, set.Burst, set.Concurrency)
+		})
+	}
+}
+
+// documented confirms scopes that are met on the way, each once, where their service
+// documents them.
+func documented(s round) func(context.Context, string) error {
+	known := newOnce()
+	return func(ctx context.Context, key string) error {
+		return known.do(key, func() error {
+			before, err := confirmations(ctx, s.store)
+			if err != nil {
+				return err
+			}
+			return s.sources.services.confirm(ctx, s.store, key, before)
 		})
 	}
 }

@@ -41,7 +41,7 @@ func (r *scopesListCmd) Run(c *call) error {
 		if r.JSON {
 			err = enc.Encode(sum)
 		} else {
-			_, err = fmt.Fprintln(c.Stdout, shown(sum.text()))
+			_, err = fmt.Fprintln(c.Stdout, shown(sum.text()+sum.confirmation()))
 		}
 		if err != nil {
 			return err

@@ -23,12 +23,32 @@ type sources struct {
 	lists []*list.List // nil where a list is not there any more
 	names []string
 	gone  error
+
+	services *services
+	scopes   func(*url.URL) []string // as listed
+}
+
+// newSources says how addresses are put under scopes: as their services document it, unless
+// the user has said otherwise.
+func newSources(set ledger.Settings) (*sources, error) {
+	services, err := newServices(set)
+	if err != nil {
+		return nil, err
+	}
+	s := &sources{services: services, scopes: services.keys}
+	if set.Scope != "" {
+		s.scopes = func(u *url.URL) []string { return []string{dogear.HostKey(u)} }
+	}
+	return s, nil
 }
 
 // openSources opens what a command line names, and writes it into the settings so that
 // resume finds it again.
 func openSources(c *call, set *ledger.Settings) (*sources, error) {
-	s := &sources{}
+	s, err := newSources(*set)
+	if err != nil {
+		return nil, err
+	}
 	for i, name := range set.Source {
 		l, err := openSource(c, name, i, set)
 		if err != nil {
@@ -80,7 +100,10 @@ func openSource(c *call, name string, i int, set *ledger.Settings) (*list.List, 
 // reopenSources opens the lists of a job that are still there. They are needed only for
 // addresses with secrets, and to see what has changed.
 func reopenSources(c *call, set ledger.Settings) (*sources, error) {
-	s := &sources{}
+	s, err := newSources(set)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range set.Source {
 		var l *list.List
 		var err error
@@ -118,7 +141,7 @@ func (s *sources) documents(ctx context.Context) iter.Seq2[dogear.Document, erro
 			if l == nil {
 				continue
 			}
-			for d, err := range l.Documents(i, func(u *url.URL) []string { return []string{dogear.HostKey(u)} }) {
+			for d, err := range l.Documents(i, s.scopes) {
 				if err == nil {
 					err = context.Cause(ctx)
 				}

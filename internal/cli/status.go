@@ -279,3 +279,11 @@ func orElse(s, other string) string {
 	}
 	return s
 }
+
+// confirmation is a line for people: who said that the scope is one quota, when and why.
+func (s *scopeSummary) confirmation() string {
+	if !s.Confirmed {
+		return ""
+	}
+	return fmt.Sprintf("\n  confirmed by %s at %s: %s", s.ConfirmedBy, s.ConfirmedAt, s.ConfirmedSource)
+}

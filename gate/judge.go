@@ -1,0 +1,92 @@
+package gate
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/hint"
+	"github.com/dogear/dogear/profile"
+	"github.com/dogear/dogear/wire"
+)
+
+// none is the profile of a service without one.
+var none profile.Profile
+
+// profile is the profile of the service at an address.
+func (g *Gate) profile(u *url.URL) *profile.Profile {
+	if g.cfg.Profile != nil {
+		if p := g.cfg.Profile(u); p != nil {
+			return p
+		}
+	}
+	return &none
+}
+
+// judge reads an answer as the service's profile does: its head and, where the profile needs
+// it, the beginning of its body, which stays to be read. Without a profile 429 is a throttle,
+// 503 and 529 are with a valid hint; 403 never is, and a 2xx closes nothing (RFC 6585,
+// section 4; RFC 9110, sections 10.2.3 and 15.6.4).
+func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response) {
+	x.Response, x.Status = resp, resp.StatusCode
+	a := profile.Answer{Status: resp.StatusCode, Header: resp.Header, Received: time.Now()}
+	p := g.profile(req.URL)
+	if p.NeedsBody(resp.StatusCode, resp.Header) {
+		a.Body = peek(resp)
+	}
+	v := p.Judge(a)
+	x.Hint, x.Means = v.Hint, v.Outcome
+	if v.Throttled {
+		x.Outcome = dogear.Throttled
+		x.closes = v.Closed(p.Belongs(req.Method, req.URL, g.cfg.Parts))
+		return
+	}
+	if x.Hint = v.Delay; !x.Hint.Valid() { // what speaks of this document alone
+		x.Hint = hint.FromResponse(resp.StatusCode, resp.Header, a.Received)
+	}
+}
+
+// peek reads the beginning of a body and puts it back. A body that breaks there will break
+// again for whoever reads it.
+func peek(resp *http.Response) []byte {
+	prefix, err := io.ReadAll(io.LimitReader(resp.Body, profile.BodyPrefix))
+	rest := io.Reader(resp.Body)
+	if err != nil {
+		rest = broken{err}
+	}
+	resp.Body = &peeked{io.MultiReader(bytes.NewReader(prefix), rest), resp.Body}
+	return prefix
+}
+
+// peeked is a body of which the beginning was looked at.
+type peeked struct {
+	io.Reader
+	body io.ReadCloser
+}
+
+func (p *peeked) Close() error { return p.body.Close() }
+
+// Received is what the wire knows of the body; see [wire.Received].
+func (p *peeked) Received() int64 { return wire.Received(&http.Response{Body: p.body}) }
+
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
+
+// costs is what a request takes from each of its scopes that it does not take 1 from.
+func (g *Gate) costs(req *http.Request, r *dogear.Request) {
+	if g.cfg.Profile == nil || r.Costs != nil {
+		return
+	}
+	for _, m := range g.profile(req.URL).Belongs(req.Method, req.URL, g.cfg.Parts) {
+		if m.Cost != 1 {
+			if r.Costs == nil {
+				r.Costs = map[string]float64{}
+			}
+			r.Costs[m.Key] = m.Cost
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/profile"
+)
+
+// serviceFlags say which service is read, and as whom. A job keeps them.
+type serviceFlags struct {
+	Profile  string `help:"The service's profile: a name of dogear profiles, or a file. Default: by the host, else none." placeholder:"NAME|FILE"`
+	BaseURL  string `name:"base-url" help:"Where the profile's service is, for private deployments and tests." placeholder:"URL"`
+	Identity string `help:"The name of the credential in scope keys. Default: default." placeholder:"NAME"`
+}
+
+// apply puts the flags into a job's settings, and checks them.
+func (f serviceFlags) apply(set *ledger.Settings) (err error) {
+	set.Profile, set.BaseURL, set.Identity = f.Profile, f.BaseURL, f.Identity
+	if f.Identity != "" && !scopeKeys.MatchString(f.Identity) {
+		return usage("--identity: a name has no blanks")
+	}
+	if _, shipped := profile.Get(f.Profile); f.Profile != "" && !shipped {
+		if set.Profile, err = filepath.Abs(f.Profile); err != nil {
+			return usage("--profile: %w", err)
+		}
+	}
+	_, err = newServices(*set)
+	return err
+}
+
+// services are the profiles of what a job reads.
+type services struct {
+	given *profile.Profile // nil: by the host
+	parts map[string]string
+
+	mu  sync.Mutex
+	met map[string]*met // by scope key
+}
+
+// met is a scope that requests were found to belong to.
+type met struct {
+	profile *profile.Profile
+	scope   *profile.Scope
+}
+
+func newServices(set ledger.Settings) (*services, error) {
+	s := &services{parts: map[string]string{}, met: map[string]*met{}}
+	if set.Identity != "" {
+		s.parts[profile.Identity] = set.Identity
+	}
+	if set.Profile == "" {
+		if set.BaseURL != "" {
+			return nil, usage("--base-url goes with --profile: which service is it?")
+		}
+		return s, nil
+	}
+	p, shipped := profile.Get(set.Profile)
+	if !shipped {
+		var err error
+		if p, err = profile.Load(set.Profile); err != nil {
+			code := exitConfig
+			if errors.Is(err, fs.ErrNotExist) {
+				code, err = exitUsage, fmt.Errorf("--profile: there is no profile %s, and no such file", filepath.Base(set.Profile))
+			}
+			return nil, &codedError{code: code, err: err, try: "dogear profiles"}
+		}
+	}
+	if set.BaseURL != "" {
+		base, err := url.Parse(set.BaseURL)
+		if err != nil || !isAddress(set.BaseURL) || base.Host == "" || base.User != nil || base.RawQuery != "" {
+			return nil, usage("--base-url: give an http(s) address without a query or a credential")
+		}
+		p = p.At(base)
+	}
+	s.given = p
+	return s, nil
+}
+
+// of is the profile of the service at an address; nil: none.
+func (s *services) of(u *url.URL) *profile.Profile {
+	if s.given != nil && s.given.Covers(u.Host) {
+		return s.given
+	}
+	if p, ok := profile.ForHost(u.Host); ok && !p.Generic {
+		return p
+	}
+	return nil
+}
+
+// keys are the scopes that reads of an address are counted against.
+func (s *services) keys(u *url.URL) []string {
+	p := s.of(u)
+	if p == nil {
+		return []string{dogear.HostKey(u)}
+	}
+	var keys []string
+	for _, m := range p.Belongs("GET", u, s.parts) {
+		keys = append(keys, m.Key)
+		s.mu.Lock()
+		s.met[m.Key] = &met{p, m.Scope}
+		s.mu.Unlock()
+	}
+	return keys
+}
+
+// confirm confirms a scope that the service documents (W6). One that somebody has confirmed
+// already is left as it is, and so is one of which nothing is documented.
+func (s *services) confirm(ctx context.Context, store ledger.Store, key string, known map[string]dogear.Confirmation) error {
+	s.mu.Lock()
+	m := s.met[key]
+	s.mu.Unlock()
+	if m == nil || !m.scope.Confirmed() || known[key].OK() {
+		return nil
+	}
+	rate, burst, concurrency := m.profile.Pace(m.scope, "")
+	by := dogear.Confirmation{By: "profile " + m.profile.Name, Source: m.scope.Source, At: time.Now()}
+	return store.Confirm(ctx, key, by, rate, burst, concurrency)
+}
+
+// confirmAll confirms what is documented of the scopes that were met.
+func (s *services) confirmAll(ctx context.Context, store ledger.Store) error {
+	known, err := confirmations(ctx, store)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	keys := make([]string, 0, len(s.met))
+	for k := range s.met {
+		keys = append(keys, k)
+	}
+	s.mu.Unlock()
+	for _, k := range keys {
+		if err := s.confirm(ctx, store, k, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
