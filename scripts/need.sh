@@ -16,6 +16,9 @@ for c in "$@"; do
 	# The race detector is the one thing here that needs a C compiler.
 	gcc) packages+=(gcc libc6-dev) ;;
 	aria2c) packages+=(aria2) ;;
+	python3) packages+=(python3 python3-venv) ;;
+	node) packages+=(nodejs) ;;
+	xargs) packages+=(findutils) ;;
 	*) packages+=("$c") ;;
 	esac
 done

@@ -5,15 +5,15 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 scripts/need.sh gcc
-if scripts/need.sh nginx haproxy; then
-	: # the tests find them in PATH and start their own
+if scripts/need.sh nginx haproxy chromium && scripts/clients.sh; then
+	: # the tests find them and start their own
 elif [ "${CI:-}" = true ]; then
-	die "CI tests against real limiters: nginx and haproxy are needed"
+	die "CI tests against real limiters, clients and a browser: they are needed"
 else
-	say "tests against nginx and haproxy are skipped where these are missing"
+	say "tests with nginx, haproxy, chromium and other clients are skipped where these are missing"
 fi
 # In CI a test that would skip for want of these fails instead.
-if [ "${CI:-}" = true ]; then export DOGEAR_REQUIRE=nginx,haproxy; fi
+if [ "${CI:-}" = true ]; then export DOGEAR_REQUIRE=nginx,haproxy,chromium,clients; fi
 
 go vet ./...
 for os in linux darwin windows; do
