@@ -73,7 +73,10 @@ type Request struct {
 	DocID  string
 	Scopes []string
 	// Costs is what it takes from the scopes that it does not take 1 from. It is not stored.
-	Costs   map[string]float64
+	Costs map[string]float64
+	// Items are the requests in a batch, which are granted with it. They are numbered after
+	// it, and are rows of their own.
+	Items   []Request
 	Kind    Kind
 	Granted time.Time // wall time
 	Sent    time.Time // wall time just before the first byte; zero until it is settled
@@ -83,6 +86,14 @@ type Request struct {
 	Hint    string    // the raw hint, as received
 	Until   time.Time // wall time until which the answer closed a scope; zero if it did not
 	Bytes   int64     // of body, as they came over the wire
+}
+
+// Cost is what the request takes from one of its scopes.
+func (r Request) Cost(key string) float64 {
+	if c, said := r.Costs[key]; said {
+		return c
+	}
+	return 1
 }
 
 // An End is how a request ended, and what that means for its document.

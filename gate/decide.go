@@ -255,7 +255,7 @@ func (d *decision) grant(k *dogear.Docket, paces map[string]*pace) {
 	d.gate.mu.Unlock()
 	open := slices.Clone(d.queues)
 	n := k.Next
-	for len(open) > 0 && len(k.Grants) < batch {
+	for len(open) > 0 && len(k.Grants) < grantsAtOnce {
 		i := longestWaiting(open, heads)
 		q := open[i]
 		if len(heads[q]) == 0 {
@@ -279,7 +279,7 @@ func (d *decision) grant(k *dogear.Docket, paces map[string]*pace) {
 		}
 		d.granted = append(d.granted, verdict{waiter: w, permit: d.admit(k, paces, w, n)})
 		heads[q] = heads[q][1:]
-		n++
+		n += 1 + int64(len(w.request.Items))
 	}
 }
 
@@ -315,13 +315,14 @@ func (d *decision) admit(k *dogear.Docket, paces map[string]*pace, w *waiter, n 
 	p.request.N = n
 	p.request.Granted = k.Wall
 	for _, key := range w.request.Scopes {
-		cost, said := w.request.Costs[key]
-		if !said {
-			cost = 1
-		}
-		p.stakes[key] = admit(k.Scopes[key], paces[key], k.Now, n, cost)
+		p.stakes[key] = admit(k.Scopes[key], paces[key], k.Now, n, w.request.Cost(key))
 	}
 	k.Grants = append(k.Grants, p.request)
+	for i, r := range w.request.Items {
+		r.N, r.Parent, r.Granted, r.Scopes = n+1+int64(i), n, k.Wall, p.request.Scopes
+		p.items = append(p.items, &Permit{N: r.N, gate: d.gate, request: r, granted: k.Now})
+		k.Grants = append(k.Grants, r)
+	}
 	return p
 }
 
@@ -331,7 +332,7 @@ func (d *decision) hopeless(k *dogear.Docket, keys []string, w *waiter) error {
 	if g.cfg.MaxRequests > 0 && w.request.Job != 0 {
 		sent := k.JobSent(w.request.Job)
 		for _, r := range k.Grants {
-			if r.Job == w.request.Job {
+			if r.Job == w.request.Job && r.Kind != dogear.Item {
 				sent++
 			}
 		}
@@ -397,7 +398,7 @@ func (g *Gate) commit(d *decision, err error) {
 				q.waiters = slices.Delete(q.waiters, i, i+1)
 			} else if v.permit != nil {
 				// It left while it was decided: nobody will use the permit.
-				g.ops = append(g.ops, v.permit.unsent())
+				g.ops = append(g.ops, v.permit.unused()...)
 			}
 		}
 		v.waiter.permit, v.waiter.err = v.permit, v.err

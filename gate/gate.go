@@ -60,10 +60,10 @@ type Config struct {
 }
 
 const (
-	permitLife = 2 * time.Second
-	renewEvery = 5 * time.Second
-	lookEvery  = time.Second // a sleeping machine's timers stop; its ledger's clock does not
-	batch      = 256         // grants in one transaction
+	permitLife   = 2 * time.Second
+	renewEvery   = 5 * time.Second
+	lookEvery    = time.Second // a sleeping machine's timers stop; its ledger's clock does not
+	grantsAtOnce = 256         // grants in one transaction
 )
 
 // What ends a wait at the gate.
@@ -188,6 +188,7 @@ type Permit struct {
 	granted time.Time // ledger's clock
 	used    time.Time // wall time
 	settled bool
+	items   []*Permit // of a batch: they hold nothing of a scope
 }
 
 // Admit waits until the request may be sent and writes it down. It returns a [*WaitError],

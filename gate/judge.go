@@ -30,18 +30,21 @@ func (g *Gate) profile(u *url.URL) *profile.Profile {
 // it, the beginning of its body, which stays to be read. Without a profile 429 is a throttle,
 // 503 and 529 are with a valid hint; 403 never is, and a 2xx closes nothing (RFC 6585,
 // section 4; RFC 9110, sections 10.2.3 and 15.6.4).
-func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response) {
+func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, batch bool) {
 	x.Response, x.Status = resp, resp.StatusCode
-	a := profile.Answer{Status: resp.StatusCode, Header: resp.Header, Received: time.Now()}
+	a := profile.Answer{Status: resp.StatusCode, Header: resp.Header, Received: time.Now(), Batch: batch}
 	p := g.profile(req.URL)
-	if p.NeedsBody(resp.StatusCode, resp.Header) {
-		a.Body = peek(resp)
+	switch {
+	case batch:
+		a.Body = peek(resp, maxBatch)
+	case p.NeedsBody(resp.StatusCode, resp.Header):
+		a.Body = peek(resp, profile.BodyPrefix)
 	}
 	v := p.Judge(a)
 	x.Hint, x.Means = v.Hint, v.Outcome
 	if v.Throttled {
 		x.Outcome = dogear.Throttled
-		x.closes = v.Closed(p.Belongs(req.Method, req.URL, g.cfg.Parts))
+		x.closes = x.permit.among(v.Closed(p.Belongs(req.Method, req.URL, g.cfg.Parts)))
 		return
 	}
 	if x.Hint = v.Delay; !x.Hint.Valid() { // what speaks of this document alone
@@ -49,10 +52,25 @@ func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response) {
 	}
 }
 
+// among are those of the keys that the permit holds. Nil, all of the permit's, where it holds
+// none: the user may have named the scopes otherwise than the profile does.
+func (p *Permit) among(keys []string) []string {
+	var held []string
+	for _, k := range keys {
+		if _, ok := p.stakes[k]; ok {
+			held = append(held, k)
+		}
+	}
+	return held
+}
+
+// maxBatch bounds the answer to a batch, which is held in memory.
+const maxBatch = 64 << 20
+
 // peek reads the beginning of a body and puts it back. A body that breaks there will break
 // again for whoever reads it.
-func peek(resp *http.Response) []byte {
-	prefix, err := io.ReadAll(io.LimitReader(resp.Body, profile.BodyPrefix))
+func peek(resp *http.Response, most int64) []byte {
+	prefix, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	rest := io.Reader(resp.Body)
 	if err != nil {
 		rest = broken{err}

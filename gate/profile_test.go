@@ -142,3 +142,31 @@ func TestCosts(t *testing.T) {
 		t.Errorf("three requests of 5 units took %v at 10 units a second, want a second at least", took)
 	}
 }
+
+// A throttle closes the scopes that the request was admitted under, though the profile would
+// have named others.
+func TestNamedScopeCloses(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer srv.Close()
+	for _, named := range []string{"no profile", "profile"} {
+		m := newMemory()
+		g := startWith(t, m)
+		if named == "profile" {
+			g = startWiki(t, m)
+		}
+		client := &http.Client{Transport: &Transport{Gate: g, Scopes: func(*http.Request) []string { return []string{"service:one"} }}}
+		resp, err := client.Get(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		m.mu.Lock()
+		if s := m.scopes["service:one"]; time.Until(s.NotBefore) < 50*time.Second {
+			t.Errorf("%s: the scope waits %v, want a minute", named, time.Until(s.NotBefore))
+		}
+		m.mu.Unlock()
+	}
+}

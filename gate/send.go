@@ -75,12 +75,12 @@ func (g *Gate) Send(ctx context.Context, req *http.Request, r dogear.Request, si
 		}
 		if sign != nil {
 			if err := sign(req); err != nil {
-				g.settle(p.unsent())
+				g.settleAll(p.unused())
 				return nil, err
 			}
 		}
 		if !p.Use() {
-			g.settle(p.unsent())
+			g.settleAll(p.unused())
 			continue
 		}
 		x := p.send(slot, req)
@@ -142,7 +142,7 @@ func (p *Permit) send(slot *wire.Slot, req *http.Request) *Exchange {
 		}
 		return x
 	}
-	if p.gate.judge(x, req, resp); x.Outcome != dogear.Throttled && x.Status < 500 { // a 5xx is no answer of an origin that is down
+	if p.gate.judge(x, req, resp, len(p.items) > 0); x.Outcome != dogear.Throttled && x.Status < 500 { // a 5xx is no answer of an origin that is down
 		p.answered()
 	}
 	return x
@@ -227,22 +227,37 @@ func (p *Permit) end(outcome dogear.Outcome) *dogear.End {
 // unsent gives a permit back that was not used. The document keeps its place, uncharged.
 func (p *Permit) unsent() *op {
 	end := p.end(dogear.NotSent)
-	if p.request.Doc != 0 && p.request.Kind == dogear.Read {
+	if p.request.Doc != 0 && (p.request.Kind == dogear.Read || p.request.Kind == dogear.Item) {
 		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.InFlight, Refund: 1}
 	}
 	return &op{permit: p, end: end, reply: reply{kind: unsent}}
 }
 
+// unused gives back a permit that was not used, with those of its items.
+func (p *Permit) unused() []*op {
+	all := []*op{p.unsent()}
+	for _, it := range p.items {
+		all = append(all, it.unsent())
+	}
+	return all
+}
+
+func (g *Gate) settleAll(ops []*op) {
+	for _, o := range ops {
+		g.settle(o)
+	}
+}
+
 // unreached gives a permit back whose origin could not be reached. For a probe that is an
 // answer of a kind: nobody is there yet.
 func (p *Permit) unreached() {
-	o := p.unsent()
+	all := p.unused()
 	for _, st := range p.stakes {
 		if st.probe {
-			o.reply = reply{kind: silent, by: p.gate.cfg.By}
+			all[0].reply = reply{kind: silent, by: p.gate.cfg.By}
 		}
 	}
-	p.gate.settle(o)
+	p.gate.settleAll(all)
 }
 
 // Down closes scopes whose origin does not answer, without a hint (E5).

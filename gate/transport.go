@@ -105,7 +105,7 @@ func (t *Transport) sendOver(req *http.Request, r dogear.Request) (*Exchange, er
 	}
 	resp.Body = &cancelBody{resp.Body, cancel}
 	x.Outcome = dogear.Unsettled
-	if g.judge(x, req, resp); x.Outcome == dogear.Throttled {
+	if g.judge(x, req, resp, false); x.Outcome == dogear.Throttled {
 		return x, x.settleThrottle()
 	}
 	if x.Status < 500 {

@@ -80,6 +80,7 @@ type Settings struct {
 	BearerFile   string        `json:"bearer_file,omitempty"`
 	Profile      string        `json:"profile,omitempty"`  // a shipped name or a file, absolute; empty: by the host
 	BaseURL      string        `json:"base_url,omitempty"` // where the profile's service is
+	Batch        int           `json:"batch,omitempty"`    // the most items in a batch; zero: what the profile allows; negative: none
 	Identity     string        `json:"identity,omitempty"` // the name of the credential in scope keys
 	Headers      []string      `json:"headers,omitempty"`  // templates such as "X-Team: ${TEAM}"
 }

@@ -32,6 +32,8 @@ type lane struct {
 	all     sync.WaitGroup // of the workers, and of documents that went on without one
 	busy    atomic.Int64   // documents that are claimed and not finished
 	news    chan struct{}  // holds one: a document was finished
+	halved  atomic.Int32   // how often the service refused a batch for its size
+	alone   atomic.Bool    // the service does not take batches: documents are read one by one
 	flushed bool           // since nothing could be claimed, all ends are in the ledger
 }
 
@@ -56,7 +58,7 @@ func (r *run) lanes() {
 func (r *run) lane(rec ledger.Lane, agreed map[string]int) {
 	l := &lane{
 		run: r, id: rec.ID, keys: rec.Scopes,
-		docs:    make(chan dogear.Document),
+		docs:    make(chan dogear.Document, r.ahead()),
 		workers: r.workers(rec.Scopes, agreed),
 		news:    make(chan struct{}, 1),
 	}
@@ -104,7 +106,7 @@ func (r *run) agreed() (map[string]int, error) {
 // feed claims documents and hands them out. It returns nil when the lane has nothing left.
 func (l *lane) feed() error {
 	for l.open.Err() == nil {
-		docs, err := l.run.Store.Claim(l.open, l.id, min(claimBlock, 4*l.workers), l.run.set.Attempts)
+		docs, err := l.run.Store.Claim(l.open, l.id, min(claimBlock, 4*l.workers+cap(l.docs)), l.run.set.Attempts)
 		if err != nil {
 			return fmt.Errorf("claim documents: %w", err)
 		}
@@ -195,6 +197,10 @@ func (l *lane) work() {
 	for d := range l.docs {
 		if l.open.Err() != nil {
 			l.giveBack([]dogear.Document{d})
+			continue
+		}
+		if l.run.Batch != nil && !l.alone.Load() {
+			l.gather(d)
 			continue
 		}
 		l.read(d)

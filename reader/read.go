@@ -104,16 +104,21 @@ func (a *attempt) follow(req *http.Request, keys []string, parent int64) {
 			req = next
 			continue
 		}
-		select {
-		case a.run.detached <- struct{}{}:
-			a.all.Go(func() {
-				defer func() { <-a.run.detached }()
-				a.away(next, to, parent, wait)
-			})
-		case <-a.open.Done():
-			a.later("redirected")
-		}
+		a.detach(next, to, parent, wait)
 		return
+	}
+}
+
+// detach goes on with a document without the lane's worker.
+func (a *attempt) detach(next *http.Request, keys []string, parent int64, wait time.Duration) {
+	select {
+	case a.run.detached <- struct{}{}:
+		a.all.Go(func() {
+			defer func() { <-a.run.detached }()
+			a.away(next, keys, parent, wait)
+		})
+	case <-a.open.Done():
+		a.later("redirected")
 	}
 }
 

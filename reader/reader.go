@@ -22,6 +22,7 @@ import (
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/gate"
 	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/profile"
 )
 
 // Source knows where a document is read.
@@ -87,6 +88,9 @@ type Config struct {
 	Abort <-chan struct{}
 	// Scopes names the scopes of an address.
 	Scopes func(*url.URL) []string
+	// Batch is the service's batch call through which an address can be read, and the most
+	// items to put into one; nil, or nil from it: it is read by itself.
+	Batch func(*url.URL) (form *profile.Batch, most int)
 	// Confirm is called when a redirect leads to a scope that was not listed, before its
 	// first request; nil leaves such scopes unconfirmed.
 	Confirm func(ctx context.Context, key string) error

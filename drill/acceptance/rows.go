@@ -73,7 +73,10 @@ func Rows() []Row {
 			resume(0), kept, recorded, verified,
 		}},
 		{"second-round", "the second round keeps the wait of the first", []step{
-			within(10*time.Second, read(75, "--deadline", "2s", agreed, few)), stopped("wait_past_deadline"), saved, resume(0), kept, counted, verified,
+			within(15*time.Second, read(75, "--deadline", "5s", agreed, few)), stopped("wait_past_deadline"), saved, resume(0), kept, counted, verified,
+		}},
+		{"batch", "item by item; the scope waits for the longest hint; done items are not sent again", []step{
+			readBatched(0), counted, verified,
 		}},
 		{"go-client", "what arrives equals the ledger's requests, none early", []step{
 			goClient,
@@ -115,6 +118,22 @@ func readListed(code int) step {
 			return err
 		}
 		return ends(code, append([]string{"read", name}, defaults([]string{"--backoff-base", "300ms"})...)...)(t)
+	}
+}
+
+// readBatched reads the list through the service's batch call.
+func readBatched(code int) step {
+	return func(t *trial) error {
+		docs := append([]scenario.Document(nil), t.stand.List()...)
+		for i := range docs {
+			docs[i].URL = fmt.Sprintf("%s/v1.0/documents/%d/content", t.stand.Base(), i+1)
+		}
+		name, err := t.list(job+".txt", docs)
+		if err != nil {
+			return err
+		}
+		return ends(code, "read", name, "-o", "out", "--progress", "none", "--profile", "msgraph", "--base-url", t.stand.Base(),
+			"--concurrency", "1", "--backoff-base", "200ms")(t)
 	}
 }
 

@@ -208,7 +208,7 @@ func verified(t *trial) error {
 		return err
 	}
 	want := map[string]string{}
-	for _, d := range t.stand.List() {
+	for _, d := range t.listed {
 		want[d.URL] = d.SHA256
 	}
 	wrong := 0

@@ -26,6 +26,7 @@ type trial struct {
 	stand    *scenario.Stand
 	journal  *os.File
 	started  []*process
+	listed   []scenario.Document // by the last list that was written
 	checks   []judge.Check
 	done     map[string]int // by path: requests when the ledger first had it done
 	last     ended          // of the commands
@@ -140,6 +141,7 @@ func lastLine(s string) string {
 
 // list writes the addresses of documents, one a line, or with their versions as .csv.
 func (t *trial) list(name string, docs []scenario.Document) (string, error) {
+	t.listed = docs
 	var b strings.Builder
 	versions := strings.HasSuffix(name, ".csv")
 	if versions {

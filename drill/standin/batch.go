@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dogear/dogear/drill/journal"
 )
@@ -219,7 +220,7 @@ func (w *itemWriter) Write(p []byte) (int, error) { return w.body.Write(p) }
 func (w *itemWriter) reply(id string) reply {
 	r := reply{ID: id, Status: w.status, Headers: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(w.header)) {
-		if values := w.header[name]; len(values) > 0 && name != "Content-Length" {
+		if values := w.header[name]; len(values) > 0 {
 			r.Headers[name] = strings.Join(values, ", ")
 		}
 	}
@@ -228,7 +229,7 @@ func (w *itemWriter) reply(id string) reply {
 	case w.body.Len() == 0:
 	case kind == jsonText && json.Valid(w.body.Bytes()):
 		r.Body = json.RawMessage(w.body.Bytes())
-	case strings.HasPrefix(kind, "text/") && w.status >= 300:
+	case strings.HasPrefix(kind, "text/") && utf8.Valid(w.body.Bytes()):
 		r.Body = w.body.String()
 	default:
 		r.Body = base64.StdEncoding.EncodeToString(w.body.Bytes())

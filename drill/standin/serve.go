@@ -93,7 +93,7 @@ func (s *Service) exchange(r *http.Request, a *journal.Arrival) *Exchange {
 	if s.arrivals++; s.arrivals == 1 {
 		s.first = a.At
 	}
-	x.Arrival, x.Since = s.arrivals, a.At.Sub(s.first)
+	x.Arrival, x.Since = s.arrivals, max(0, a.At.Sub(s.first)) // the items of a first batch come as it does
 	return x
 }
 

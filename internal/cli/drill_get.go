@@ -48,15 +48,16 @@ func (cmd *drillGetCmd) Run(c *call) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
 	running := make(chan error, 1)
 	go func() { running <- g.Run(ctx) }()
-	got, ctx := errgroup.WithContext(ctx)
+	got, getting := errgroup.WithContext(ctx)
 	got.SetLimit(cmd.Workers)
 	client := &http.Client{Transport: retrying{&gate.Transport{Gate: g}}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		address := lines.Text()
-		got.Go(func() error { return get(ctx, client, address) })
+		got.Go(func() error { return get(getting, client, address) })
 	}
 	err = errors.Join(got.Wait(), lines.Err())
 	cancel() // what was settled is written down

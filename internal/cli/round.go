@@ -63,6 +63,9 @@ func (c *call) run(s round) error {
 	if s.flags.Grace != nil {
 		cfg.Grace = *s.flags.Grace
 	}
+	if s.sources.services.batches() {
+		cfg.Batch = s.sources.services.batch
+	}
 	cfg.Confirm = documented(s)
 	if set.Scope != "" {
 		cfg.Confirm = confirmer(s, "--scope "+set.Scope)

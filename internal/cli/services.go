@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,12 +21,16 @@ import (
 type serviceFlags struct {
 	Profile  string `help:"The service's profile: a name of dogear profiles, or a file. Default: by the host, else none." placeholder:"NAME|FILE"`
 	BaseURL  string `name:"base-url" help:"Where the profile's service is, for private deployments and tests." placeholder:"URL"`
+	Batch    string `help:"Read through the service's batch call: auto, off, or the most documents in one." default:"auto" placeholder:"auto|off|N"`
 	Identity string `help:"The name of the credential in scope keys. Default: default." placeholder:"NAME"`
 }
 
 // apply puts the flags into a job's settings, and checks them.
 func (f serviceFlags) apply(set *ledger.Settings) (err error) {
 	set.Profile, set.BaseURL, set.Identity = f.Profile, f.BaseURL, f.Identity
+	if set.Batch, err = parseBatch(f.Batch); err != nil {
+		return err
+	}
 	if f.Identity != "" && !scopeKeys.MatchString(f.Identity) {
 		return usage("--identity: a name has no blanks")
 	}
@@ -37,9 +43,26 @@ func (f serviceFlags) apply(set *ledger.Settings) (err error) {
 	return err
 }
 
+// parseBatch reads --batch: 0 is auto, -1 is off.
+func parseBatch(s string) (int, error) {
+	switch s {
+	case "", "auto":
+		return 0, nil
+	case "off":
+		return -1, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 1000 {
+		return 0, usage("--batch: give auto, off, or a number of documents")
+	}
+	return n, nil
+}
+
 // services are the profiles of what a job reads.
 type services struct {
 	given *profile.Profile // nil: by the host
+	base  string           // the path under which it is
+	most  int              // items in a batch; see [ledger.Settings]
 	parts map[string]string
 
 	mu  sync.Mutex
@@ -53,7 +76,7 @@ type met struct {
 }
 
 func newServices(set ledger.Settings) (*services, error) {
-	s := &services{parts: map[string]string{}, met: map[string]*met{}}
+	s := &services{most: set.Batch, parts: map[string]string{}, met: map[string]*met{}}
 	if set.Identity != "" {
 		s.parts[profile.Identity] = set.Identity
 	}
@@ -80,6 +103,7 @@ func newServices(set ledger.Settings) (*services, error) {
 			return nil, usage("--base-url: give an http(s) address without a query or a credential")
 		}
 		p = p.At(base)
+		s.base = strings.TrimSuffix(base.Path, "/")
 	}
 	s.given = p
 	return s, nil
@@ -110,6 +134,24 @@ func (s *services) keys(u *url.URL) []string {
 		s.mu.Unlock()
 	}
 	return keys
+}
+
+// batches reports whether documents may be read through a batch call.
+func (s *services) batches() bool {
+	return s.most >= 0 && s.given != nil && s.given.Batch != nil && !s.given.Batch.NoMedia
+}
+
+// batch is the batch call through which an address can be read; nil: none.
+func (s *services) batch(u *url.URL) (*profile.Batch, int) {
+	if s.of(u) != s.given {
+		return nil, 0
+	}
+	form, most := *s.given.Batch, s.given.Batch.Most
+	form.Path = s.base + form.Path
+	if s.most > 0 {
+		most = min(most, s.most)
+	}
+	return &form, most
 }
 
 // confirm confirms a scope that the service documents (W6). One that somebody has confirmed
