@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"report":            {"drill", "drill/journal", "drill/judge"},
 	"internal/cli":      nil,
 	"cmd/dogear":        nil,
+	"internal/mutants":  {},
 	"internal/clients":  nil,
 	"internal/e2e":      nil,
 }
