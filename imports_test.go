@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"drill/scenario":    {"drill/journal", "drill/judge", "drill/standin"},
 	"drill":             {"drill/journal", "drill/judge", "drill/scenario"},
 	"drill/acceptance":  {"drill", "drill/journal", "drill/judge", "drill/scenario"},
+	"plan":              {"profile"},
 	"profile":           {"hint"},
 	"report":            {"drill", "drill/journal", "drill/judge"},
 	"internal/cli":      nil,

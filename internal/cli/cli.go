@@ -52,6 +52,8 @@ type commands struct {
 	Requests  requestsCmd  `cmd:"" help:"Every request of a job."`
 	Forget    forgetCmd    `cmd:"" help:"Drop a job from the ledger. Results and scopes stay."`
 	Scopes    scopesCmd    `cmd:"" help:"Scopes and their waits; confirm one, release a wait."`
+	Plan      planCmd      `cmd:"" help:"Can a batch finish by then, under this quota? Nothing is sent."`
+	Profiles  profilesCmd  `cmd:"" help:"What is known of services: list, show, or check one's own."`
 	Drill     drillCmd     `cmd:"" help:"The stand-in service, and the judge of what any client sends."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

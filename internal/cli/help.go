@@ -63,3 +63,16 @@ const drillJudgeHelp = `Asserts compare a figure of --json with a number by ==, 
   dogear drill judge journal.jsonl --assert 'early==0, burst<=1'
 
 Exit codes: 0 pass; 1 an assert does not hold, or nothing arrived; 64 wrong usage; 65 the journal cannot be read; 66 there is no such journal.`
+
+const planHelp = `It tells how many requests a batch takes, the shortest time that each limit of the service allows, which limit binds, what is done by the deadline, and what nobody has written down and has to be asked. It guesses nothing and sends nothing. --markdown and --html write an assessment sheet for an integration, in English or Chinese.
+
+  dogear plan --profile msgraph --documents 120000 --size 2MB --deadline 2h
+  dogear plan list.csv --profile my-service.yaml --base-url https://docs.example.com/api --lang zh --html plan.html
+
+Exit codes: 0 whatever the verdict is (--json has it); 64 wrong usage; 65 the list is wrong; 66 the list cannot be read; 73 a file cannot be written; 74 the ledger failed; 78 the profile is wrong.`
+
+const profilesHelp = `  dogear profiles
+  dogear profiles show msgraph
+  dogear profiles check my-service.yaml
+
+Exit codes: 0; 66 there is no such profile or file; 78 the file is wrong: each mistake with its line and column.`
