@@ -37,6 +37,9 @@ type document struct {
 	n, size, version int
 }
 
+// maxSize bounds the size that a request may ask for.
+const maxSize = 64 << 20
+
 // document is document n; nil if there is none. A request can ask for it at another size.
 func (s *Service) document(n int, r *http.Request) *document {
 	if n < s.cfg.First || s.cfg.Last > 0 && n > s.cfg.Last {
@@ -44,7 +47,7 @@ func (s *Service) document(n int, r *http.Request) *document {
 	}
 	d := &document{s, n, s.size(n), s.version(n)}
 	if r.URL.RawQuery != "" {
-		if size, err := strconv.Atoi(r.URL.Query().Get("size")); err == nil && size >= 0 {
+		if size, err := strconv.Atoi(r.URL.Query().Get("size")); err == nil && size >= 0 && size <= maxSize {
 			d.size = size
 		}
 	}

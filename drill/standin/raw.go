@@ -21,6 +21,15 @@ func (x *Exchange) takeOver(status int, f func(w *bufio.Writer) (end string)) bo
 		x.abort()
 	}
 	defer c.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() { // a server that closes does not know this connection any more
+		select {
+		case <-x.Service.quit:
+			c.Close()
+		case <-done:
+		}
+	}()
 	end := f(rw.Writer)
 	if err := rw.Flush(); err != nil {
 		end = journal.Gone

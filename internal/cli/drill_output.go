@@ -29,6 +29,9 @@ type results struct {
 // open opens the files that are written at the end: that they can be is known before
 // anything is started.
 func (o drillOutput) open(c *call, names []string) (*results, error) {
+	if o.HTML != "" && o.HTML == o.JUnit {
+		return nil, usage("--html and --junit name the same file")
+	}
 	r := &results{drillOutput: o, call: c, table: drill.NewTable(c.Stdout, names)}
 	for _, p := range []page{{path: o.HTML, flag: "--html", fill: report.Drill}, {path: o.JUnit, flag: "--junit", fill: drill.WriteJUnit}} {
 		if p.path == "" {

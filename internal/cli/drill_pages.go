@@ -35,7 +35,7 @@ func (p *page) open() (err error) {
 		return err
 	}
 	p.temp = filepath.Join(filepath.Dir(p.path), fmt.Sprintf(".dogear-%s-%d.part", filepath.Base(p.path), os.Getpid()))
-	p.f, err = os.OpenFile(p.temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	p.f, err = os.OpenFile(p.temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		failed.Path = p.path // the temporary name would say nothing to the user
 	}

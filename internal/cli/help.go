@@ -39,7 +39,7 @@ const rebatchHelp = `It sends nothing; resume reads the new job.
 
 Exit codes: 0; 64 wrong usage, or the name is taken; 65 no document has changed; 66 there is no such job.`
 
-const drillHelp = `What does a client do after a 429? The drill serves documents behind a limit, keeps a journal of what arrived, and judges it. It works with any client in any language. Without a command it is dogear's own table: what must be seen of dogear, by this very binary, from the service's journal and from the ledger; name rows to run only those.
+const drillHelp = `What does a client do after a 429? The drill serves documents behind a limit, keeps a journal of what arrived, and judges it. It works with any client in any language. Without a command it is dogear's own table: what must be seen of dogear, by this very binary, from the service's journal and from the ledger; name rows to run only those. Its flags are --keep DIR, --html FILE, --junit FILE and --json.
 
   dogear drill --html drill.html
   dogear drill run many-workers -- curl --parallel --retry 5 --remote-name-all --output-dir {out} {urls}
