@@ -24,10 +24,16 @@ type Document struct {
 	Fingerprint uint64
 	// Name is what the result is named after.
 	Name string
+	// Parent is the ID of the [Folder] that it is in; empty where the listing has none. When
+	// the listing is complete the names of the folders are in Name.
+	Parent string
 	// Version is what the list says of the version: see [BindingVersion].
 	Version string
 	// SHA256 is the digest that the list promises, in lower-case hex; empty if none.
 	SHA256 string
+	// Digest is another digest that the listing gives: its algorithm, a colon and its value as
+	// the service writes it, such as "quickxor:AAAAAAAAAAAAAAAAAAAAAAAAAAA="; empty if none.
+	Digest string
 	// Size is the size in bytes that the list promises; negative if none.
 	Size int64
 	// Scopes are the keys of the scopes that its read is counted against, in key order.
@@ -36,6 +42,32 @@ type Document struct {
 	Partial bool
 	// Attempts is what the document has paid of its cap, over all runs.
 	Attempts int
+}
+
+// A Page is one answer of a listing that comes in pages.
+type Page struct {
+	// Documents are in the order of the answer. Of several with one ID the last counts, in
+	// later pages too.
+	Documents []Document
+	Folders   []Folder
+	// Gone are the ids of documents that the service says are deleted.
+	Gone []string
+	// Cursor is where the listing goes on. Of the last page it is where changes from then on
+	// are told. It opens nothing by itself: it holds no credential.
+	Cursor string
+	// Last says that the listing is complete.
+	Last bool
+	// Others counts what is there and is no document that could be read.
+	Others int
+}
+
+// A Folder is where documents of a listing are.
+type Folder struct {
+	ID     string
+	Parent string // empty: the listing's root
+	Name   string // empty: it gives its documents no name
+	// Outside says that what is in it is no part of the listing.
+	Outside bool
 }
 
 // A Result is a document that was received whole, checked and saved.
