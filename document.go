@@ -1,6 +1,9 @@
 package dogear
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Document is one thing to read.
 type Document struct {
@@ -42,6 +45,24 @@ type Document struct {
 	Partial bool
 	// Attempts is what the document has paid of its cap, over all runs.
 	Attempts int
+}
+
+// Same reports whether two listings of one document say that its content is the same: by a
+// digest that both have, else by their versions. A version may tell more than the content,
+// such as a new name.
+func (d Document) Same(other Document) bool {
+	switch {
+	case d.SHA256 != "" && other.SHA256 != "":
+		return d.SHA256 == other.SHA256
+	case d.Digest != "" && algorithm(d.Digest) == algorithm(other.Digest):
+		return d.Digest == other.Digest
+	}
+	return d.Version == other.Version
+}
+
+func algorithm(digest string) string {
+	name, _, _ := strings.Cut(digest, ":")
+	return name
 }
 
 // A Page is one answer of a listing that comes in pages.

@@ -93,6 +93,20 @@ type Job struct {
 	Created  time.Time // wall time
 	Total    int64     // documents
 	First    int64     // the Seq of its first document; the others follow, with gaps for repeats
+	// Listing says that it is listed in pages, and that the last is not there yet: Total is
+	// what is known so far.
+	Listing bool
+	// Cursor is where a listing in pages goes on and, when it is complete, where changes are
+	// told. Empty for a job that was listed at once, and before the first page.
+	Cursor string
+}
+
+// A Paged is what became of one page.
+type Paged struct {
+	New     int64 // documents that the job did not have
+	Dropped int64 // documents that are no part of it any more
+	// Changed and Gone are pending documents that are so now. Only a page of changes has any.
+	Changed, Gone int64
 }
 
 // Counts are what a job has come to, over all its runs.
@@ -185,6 +199,17 @@ type Store interface {
 	// of several conflicts the one that the list comes to first. Its memory is bounded,
 	// however long the list is.
 	Create(ctx context.Context, name string, s Settings, docs iter.Seq2[dogear.Document, error]) (Job, int64, error)
+	// CreatePaged makes a job whose listing comes in pages. Errors match [ErrJobExists].
+	CreatePaged(ctx context.Context, name string, s Settings) (Job, error)
+	// AddPage takes the next page of a job's listing, with its cursor. Until the last page,
+	// the last word on a document counts, and one that is gone is dropped; the last page puts
+	// the names of folders before those of their documents, and drops what is in a folder
+	// outside the listing. It may take several transactions then: where it fails the page may
+	// be added again.
+	//
+	// After the last page a page tells changes: pending documents that the service has in
+	// another version become changed, those it has not any more gone. A job never grows.
+	AddPage(ctx context.Context, job int64, p dogear.Page) (Paged, error)
 	// SetSettings replaces what the job keeps.
 	SetSettings(ctx context.Context, job int64, s Settings) error
 	Job(ctx context.Context, name string) (Job, error)

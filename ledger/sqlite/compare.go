@@ -103,7 +103,7 @@ func (s *Store) Compare(ctx context.Context, job int64, d dogear.Document) (stor
 func (s *Store) find(c conn, job int64, id string) (d dogear.Document, found bool, err error) {
 	try := func(seq int64) bool {
 		var lane int64
-		found, err = c.row(readDocument, func(r *sqlite.Stmt) { d, lane = documentAt(r), r.ColumnInt64(13) }, seq, id)
+		found, err = c.row(readDocument, func(r *sqlite.Stmt) { d, lane = documentAt(r), r.ColumnInt64(14) }, seq, id)
 		if found && err == nil {
 			var set int64
 			if set, err = c.number(readLaneSet, lane); err == nil {

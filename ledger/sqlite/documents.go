@@ -83,7 +83,7 @@ const (
 	matureDocuments = `UPDATE documents INDEXED BY documents_delayed SET not_before = 0
 		WHERE lane = ? AND state = 0 AND not_before > 0 AND not_before <= ?`
 
-	documentColumns = `seq, id, address, secret, list, line, offset, name, version, sha256, size, attempts, partial`
+	documentColumns = `seq, id, address, secret, list, line, offset, name, version, sha256, size, attempts, partial, digest`
 
 	// findClaims reads no further than it claims: the index has the order of claiming.
 	findClaims = `SELECT ` + documentColumns + ` FROM documents INDEXED BY documents_claim
@@ -139,7 +139,7 @@ func documentAt(r *sqlite.Stmt) dogear.Document {
 		Seq: r.ColumnInt64(0), ID: r.ColumnText(1), Secret: r.ColumnBool(3),
 		List: r.ColumnInt(4), Line: r.ColumnInt64(5), Offset: r.ColumnInt64(6),
 		Name: r.ColumnText(7), Version: r.ColumnText(8), SHA256: digestAt(r, 9), Size: -1,
-		Attempts: r.ColumnInt(11), Partial: !r.ColumnIsNull(12),
+		Attempts: r.ColumnInt(11), Partial: !r.ColumnIsNull(12), Digest: r.ColumnText(13),
 	}
 	switch {
 	case d.Secret:
@@ -283,7 +283,7 @@ func (s *Store) ChangedDocuments(ctx context.Context, job int64) iter.Seq2[ledge
 			err = c.rows(readChanged, func(r *sqlite.Stmt) {
 				d := documentAt(r)
 				after = d.Seq
-				block = append(block, ledger.ChangedDocument{Document: d, Found: r.ColumnText(13)})
+				block = append(block, ledger.ChangedDocument{Document: d, Found: r.ColumnText(14)})
 			}, after, last, blockRows)
 			return block, err
 		})

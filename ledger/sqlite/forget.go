@@ -95,6 +95,7 @@ var sweeps = []struct {
 
 // lastSweeps delete what is little, and the job itself.
 var lastSweeps = []string{
+	`DELETE FROM folders WHERE job = ?`,
 	`DELETE FROM lanes WHERE job = ?`,
 	`DELETE FROM runs WHERE job = ?`,
 	`DELETE FROM counts WHERE job = ?`,

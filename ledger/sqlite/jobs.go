@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	jobColumns = `id, name, settings, created, total`
+	jobColumns = `id, name, settings, created, total, listing, cursor`
 
 	readJob = `SELECT ` + jobColumns + ` FROM jobs WHERE name = ? AND stage = 1`
 
@@ -47,7 +47,8 @@ func (s *Store) Job(ctx context.Context, name string) (job ledger.Job, err error
 
 // jobAt reads a row of jobColumns.
 func jobAt(r *sqlite.Stmt) (ledger.Job, error) {
-	j := ledger.Job{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Created: instantAt(r, 3), Total: r.ColumnInt64(4)}
+	j := ledger.Job{ID: r.ColumnInt64(0), Name: r.ColumnText(1), Created: instantAt(r, 3), Total: r.ColumnInt64(4),
+		Listing: r.ColumnBool(5), Cursor: r.ColumnText(6)}
 	after, _ := rangeOf(j.ID)
 	j.First = after + 1
 	return j, json.Unmarshal([]byte(r.ColumnText(2)), &j.Settings)

@@ -32,8 +32,8 @@ const (
 	addLane = `INSERT INTO lanes (job, listed, scopes, pending) VALUES (?1, ?2, ?2, 0)`
 
 	addDocument = `INSERT INTO documents (seq, lane, state, done, attempts, not_before, id, address, secret,
-			list, line, offset, name, version, size, sha256)
-		VALUES (?, ?, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+			list, line, offset, name, version, size, sha256, parent, digest)
+		VALUES (?, ?, 0, 0, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // A listing is a job in the making. Its rows are in the ledger, but no job is.
@@ -238,16 +238,21 @@ func (l *listing) write(tx *tx, rows []listed) error {
 	return nil
 }
 
-func (tx *tx) addDocument(d dogear.Document, lane int64) error {
-	var address, size any
+// stored is an address and a size as the table has them.
+func stored(d dogear.Document) (address, size any) {
 	if !d.Secret && d.Address != d.ID {
 		address = d.Address
 	}
 	if d.Size >= 0 {
 		size = d.Size
 	}
+	return address, size
+}
+
+func (tx *tx) addDocument(d dogear.Document, lane int64) error {
+	address, size := stored(d)
 	return tx.conn.exec(addDocument, d.Seq, lane, d.ID, address, d.Secret, d.List, d.Line, d.Offset,
-		d.Name, d.Version, size, digest(d.SHA256))
+		d.Name, d.Version, size, digest(d.SHA256), textOr(d.Parent), textOr(d.Digest))
 }
 
 // finish writes what is left and the index of ids, without the repeats, and lets the job be
