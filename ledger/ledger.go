@@ -82,6 +82,10 @@ type Settings struct {
 	BaseURL      string        `json:"base_url,omitempty"` // where the profile's service is
 	Batch        int           `json:"batch,omitempty"`    // the most items in a batch; zero: what the profile allows; negative: none
 	Identity     string        `json:"identity,omitempty"` // the name of the credential in scope keys
+	Login        string        `json:"login,omitempty"`      // app or person: tokens come from the tenant's authority
+	Tenant       string        `json:"tenant,omitempty"`     // in scope keys
+	ClientID     string        `json:"client_id,omitempty"`  // in scope keys
+	SecretEnv    string        `json:"secret_env,omitempty"` // the variable with the client's secret
 	Headers      []string      `json:"headers,omitempty"`  // templates such as "X-Team: ${TEAM}"
 }
 
@@ -107,6 +111,8 @@ type Paged struct {
 	Dropped int64 // documents that are no part of it any more
 	// Changed and Gone are pending documents that are so now. Only a page of changes has any.
 	Changed, Gone int64
+	// Back are changed documents that are pending again.
+	Back int64
 }
 
 // Counts are what a job has come to, over all its runs.
@@ -208,7 +214,8 @@ type Store interface {
 	// be added again.
 	//
 	// After the last page a page tells changes: pending documents that the service has in
-	// another version become changed, those it has not any more gone. A job never grows.
+	// another version become changed, those it has not any more gone, and changed ones that
+	// are again as they were listed pending. A job never grows.
 	AddPage(ctx context.Context, job int64, p dogear.Page) (Paged, error)
 	// SetSettings replaces what the job keeps.
 	SetSettings(ctx context.Context, job int64, s Settings) error
@@ -244,10 +251,10 @@ type Store interface {
 	// sent, and what could not be reached. Documents that this holder does not hold are
 	// passed over.
 	Return(ctx context.Context, fates []dogear.Fate) error
-	// Recheck makes the job's changed, denied and gone documents pending again that have
-	// paid less than attempts, and reports how many: a new run checks them once more. It may
-	// take several transactions; where it fails, some may be pending already.
-	Recheck(ctx context.Context, job int64, attempts int) (int64, error)
+	// Recheck makes the job's documents in these states, of changed, denied and gone, pending
+	// again that have paid less than attempts, and reports how many: a new run checks them
+	// once more. It may take several transactions; where it fails, some may be pending already.
+	Recheck(ctx context.Context, job int64, attempts int, states ...dogear.State) (int64, error)
 	// NextDue is the earliest moment at which a pending document of the lane may go on that
 	// may not now, on the ledger's clock; zero if there is none.
 	NextDue(ctx context.Context, lane int64, attempts int) (time.Time, error)

@@ -189,7 +189,7 @@ func testRecheck(f *fixture) {
 		{Doc: docs[3].Seq, State: dogear.Failed},
 		{Doc: docs[4].Seq, State: dogear.InDoubt},
 	}))
-	n, err := f.Recheck(f.ctx(), job.ID, 1)
+	n, err := f.Recheck(f.ctx(), job.ID, 1, dogear.Changed, dogear.Denied, dogear.Gone)
 	f.must(err)
 	if n != 2 {
 		f.Errorf("Recheck = %d, want 2", n)

@@ -199,6 +199,10 @@ func testPagesChanges(f *fixture) {
 	if n := f.lane(job).Pending; n != 3 {
 		f.Errorf("the lane has %d pending, want 3", n)
 	}
+	f.page(f, job, dogear.Page{Documents: []dogear.Document{all[1]}, Cursor: "last", Last: true}, ledger.Paged{Back: 1})
+	if n := f.lane(job).Pending; n != 4 || f.states(job)[dogear.Changed] != 0 {
+		f.Errorf("the lane has %d pending, counts %v: a document is as it was listed again", n, f.states(job))
+	}
 }
 
 func testPagesOfNoJob(f *fixture) {

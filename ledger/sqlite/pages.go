@@ -197,7 +197,14 @@ func (tx *tx) told(job int64, p dogear.Page, got *ledger.Paged) error {
 		if err != nil {
 			return err
 		}
-		if was.state != dogear.Pending || was.Seq == 0 || was.Same(d) {
+		switch same := was.Same(d); {
+		case was.state == dogear.Changed && same:
+			if err := tx.reopen(was.Seq, "the service has the listed version again"); err != nil {
+				return err
+			}
+			got.Back++
+			continue
+		case was.Seq == 0, was.state != dogear.Pending, same:
 			continue
 		}
 		if err := tx.moveTo(was, dogear.Changed, "the service has another version than was listed", d.Version); err != nil {

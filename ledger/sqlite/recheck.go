@@ -15,12 +15,12 @@ const recheckRows = 4096
 const readEnded = `SELECT seq, attempts FROM documents INDEXED BY documents_ended
 	WHERE state > 2 AND state = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 
-// Recheck makes the job's changed, denied and gone documents pending again that have paid
-// less than attempts. It takes a transaction for each part of them, so that nobody has to
+// Recheck makes the job's documents in these states pending again that have paid less than
+// attempts. It takes a transaction for each part of them, so that nobody has to
 // wait for all.
-func (s *Store) Recheck(ctx context.Context, job int64, attempts int) (int64, error) {
+func (s *Store) Recheck(ctx context.Context, job int64, attempts int, states ...dogear.State) (int64, error) {
 	var all int64
-	for _, state := range []dogear.State{dogear.Changed, dogear.Denied, dogear.Gone} {
+	for _, state := range states {
 		n, err := s.recheck(ctx, job, state, attempts)
 		if err != nil {
 			return 0, fmt.Errorf("check the documents of job %d again: %w", job, err)

@@ -59,7 +59,7 @@ func TestRecheckInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []int64{want, 0} {
-		if got, err := s.Recheck(t.Context(), job.ID, 1); got != want || err != nil {
+		if got, err := s.Recheck(t.Context(), job.ID, 1, dogear.Changed, dogear.Denied, dogear.Gone); got != want || err != nil {
 			t.Errorf("Recheck = %d, %v; want %d", got, err, want)
 		}
 	}
