@@ -51,7 +51,8 @@ const (
 	Read  = "read"  // of a document, or of a part of it
 	Hop   = "hop"   // the answer was or should have been a redirect to a signed link
 	Link  = "link"  // a signed link
-	List  = "list"  // a page of a listing, or a manifest
+	List  = "list"  // a page of a listing, a manifest, or what leads to a listing
+	Check = "check" // of a document's metadata, such as its version: no read of it, and counted as none
 	Batch = "batch" // its items are in Items
 	Token = "token"
 	Other = "other"
@@ -117,6 +118,8 @@ type Wait struct {
 // An Item is one request of a batch.
 type Item struct {
 	ID       string    `json:"id"`
+	Kind     string    `json:"kind,omitempty"`
+	Path     string    `json:"path,omitempty"`
 	Document int       `json:"document,omitempty"`
 	Version  int       `json:"version,omitempty"`
 	Try      int       `json:"try,omitempty"`

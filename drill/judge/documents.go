@@ -121,7 +121,7 @@ func (f *findings) asked(d *document, a *journal.Arrival, it journal.Item) {
 		return
 	}
 	d.attempts++
-	if a.Kind == journal.Hop && it.Status/100 == 3 && it.Status != 304 {
+	if cmp.Or(it.Kind, a.Kind) == journal.Hop && it.Status/100 == 3 && it.Status != 304 {
 		d.links++
 	}
 	if a.Kind != journal.Link || d.attempts == 1 {

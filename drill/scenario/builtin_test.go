@@ -160,7 +160,21 @@ func run(s *Scenario, st *Stand) error {
 	c, docs, code := newIdeal(st.Token), st.List(), 0
 	switch s.Name {
 	case "batch":
+		for i, d := range docs {
+			docs[i].URL = st.Base() + "/v1.0/documents/" + d.ID + "/content"
+		}
 		if err := c.readBatches(st.Base(), docs); err != nil {
+			return err
+		}
+	case "graph-drive":
+		files, err := c.listDrive(st.Base(), docs)
+		if err != nil {
+			return err
+		}
+		if len(files) != len(docs) {
+			return fmt.Errorf("the drive has %d files, want %d", len(files), len(docs))
+		}
+		if err := c.readBatches(st.Base(), files); err != nil {
 			return err
 		}
 	case "paged-listing":
@@ -177,7 +191,7 @@ func run(s *Scenario, st *Stand) error {
 			docs[i] = it
 		}
 	}
-	if s.Name != "batch" && !c.readAll(slices.Repeat(docs, s.Clients)) {
+	if s.Name != "batch" && s.Name != "graph-drive" && !c.readAll(slices.Repeat(docs, s.Clients)) {
 		code = 1
 	}
 	st.Journal.Note(journal.Event{Event: "ended", At: time.Now(), Client: 1, Code: code})

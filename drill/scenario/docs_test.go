@@ -48,15 +48,15 @@ func rows(section string) map[string]string {
 func TestManualHasTheKeys(t *testing.T) {
 	doc := manual(t)
 	for section, keys := range map[string][]string{
-		"A scenario":             scenarioKeys,
-		"token, links, pages":    append([]string{"lifetime"}, pagesKeys...),
-		"A quota":                quotaKeys,
-		"A limit":                limitKeys,
-		"A refusal":              refusalKeys,
-		"A rule":                 append(slices.Clone(dos), selectors[:len(selectors)-1]...),
-		"Built-in scenarios":     Builtin(),
-		"Running a client":       {"{list}", "{urls}", "{base}", "{out}", "{workers}", "{client}", "{ca}", "{token_file}"},
-		"Figures and assertions": fields(reflect.TypeFor[judge.Figures]()),
+		"A scenario":                 scenarioKeys,
+		"token, links, pages, graph": append(append([]string{"lifetime"}, pagesKeys...), graphKeys...),
+		"A quota":                    quotaKeys,
+		"A limit":                    limitKeys,
+		"A refusal":                  refusalKeys,
+		"A rule":                     append(slices.Clone(dos), selectors[:len(selectors)-1]...),
+		"Built-in scenarios":         Builtin(),
+		"Running a client":           {"{list}", "{urls}", "{base}", "{out}", "{workers}", "{client}", "{ca}", "{token_file}"},
+		"Figures and assertions":     fields(reflect.TypeFor[judge.Figures]()),
 	} {
 		for _, key := range keys {
 			if rows(doc[section])[key] == "" {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -244,7 +245,7 @@ func (c *ideal) readBatches(base string, docs []Document) error {
 		}
 		for _, d := range docs {
 			if _, isLeft := left[d.ID]; isLeft && len(in.Requests) < 20 {
-				in.Requests = append(in.Requests, request{d.ID, "GET", "/documents/" + d.ID + "/content"})
+				in.Requests = append(in.Requests, request{d.ID, "GET", strings.TrimPrefix(d.URL, base+"/v1.0")})
 			}
 		}
 		b, err := json.Marshal(in)
@@ -283,15 +284,62 @@ func (c *ideal) batch(base string, in []byte, left map[string]Document) error {
 			c.mu.Unlock()
 			continue
 		}
-		var text string
-		if err := json.Unmarshal(r.Body, &text); err != nil {
-			return fmt.Errorf("item %s: %d %s", r.ID, r.Status, r.Body)
-		}
-		b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+		b, err := c.answered(r.Status, r.Headers, r.Body)
 		if err != nil || standin.Sum(b) != left[r.ID].SHA256 {
-			return fmt.Errorf("item %s is not the document", r.ID)
+			return fmt.Errorf("item %s is not the document: %d, %v", r.ID, r.Status, err)
 		}
 		delete(left, r.ID)
 	}
 	return nil
+}
+
+// answered is what an item of a batch brought, itself or by the link that it gave.
+func (c *ideal) answered(status int, header map[string]string, body json.RawMessage) ([]byte, error) {
+	if status == http.StatusFound {
+		_, b, err := c.do("GET", header["Location"], "", nil)
+		return b, err
+	}
+	var text string
+	if err := json.Unmarshal(body, &text); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(text)
+}
+
+// listDrive reads the delta of a drive to its end, and returns its files: the documents that
+// the numbers in their names say, each at the address of its content.
+func (c *ideal) listDrive(base string, docs []Document) ([]Document, error) {
+	var files []Document
+	for next := base + "/v1.0/me/drive/root/delta"; next != ""; {
+		resp, body, err := c.do("GET", next, c.token(), nil)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Value []struct {
+				ID, Name string
+				Size     int
+				File     *struct{}
+				Parent   struct{ DriveID string } `json:"parentReference"`
+			}
+			Next string `json:"@odata.nextLink"`
+		}
+		if err := json.Unmarshal(body, &page); err != nil || resp.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("%s: %d %s", next, resp.StatusCode, body)
+		}
+		for _, it := range page.Value {
+			if it.File == nil {
+				continue
+			}
+			n, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(it.Name))
+			if err != nil || n > len(docs) || it.Size != docs[n-1].Size {
+				return nil, fmt.Errorf("%+v is none of the documents", it)
+			}
+			d := docs[n-1]
+			d.URL = base + "/v1.0/drives/" + it.Parent.DriveID + "/items/" + it.ID + "/content"
+			files = append(files, d)
+		}
+		next = page.Next
+	}
+	return files, nil
 }

@@ -26,7 +26,7 @@ var (
 	further = []string{
 		"many-processes", "kill", "hang", "forbidden-reason", "ok-error-body",
 		"wrong-length", "wrong-digest", "login-page",
-		"credentials", "expiring-token", "paged-listing", "batch",
+		"credentials", "expiring-token", "paged-listing", "batch", "graph-drive",
 	}
 )
 

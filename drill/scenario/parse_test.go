@@ -23,6 +23,8 @@ time_limit: 30s
 token: {lifetime: 3s}
 links: {lifetime: 5s}
 pages: {size: 20, cursor: 30s}
+graph: {drives: 2, folders: 8, page: 50, cursor: 5s}
+google: true
 quotas:
   - name: first
     documents: 1-10
@@ -63,6 +65,7 @@ func TestParse(t *testing.T) {
 		Kill: []time.Duration{2 * time.Second, 5 * time.Second}, TimeLimit: 30 * time.Second,
 		Expect:  []string{"late == 0", "burst <= 1"},
 		digests: true, validators: "both", token: &three, links: &five, pages: &pages{20, 30 * time.Second},
+		graph: &graph{2, 8, 50, 5 * time.Second}, google: true,
 		quotas: []quota{
 			{
 				name: "first", share: span{1, 10},
@@ -121,6 +124,8 @@ func TestParseForms(t *testing.T) {
 		"about: |-\n  x\nquotas: [{limit: {window: 1, per: 1s}}]\n",
 		"about: >-\n  x\n  y\nquotas:\n- name: a\n  documents: 3\n- name: b\n  documents: 1-2\ndocuments: 3\n",
 		"about: x\nsize: 500\n",
+		"about: x\ngraph: {}\n",
+		"about: x\ngraph: {drives: 20, folders: 0}\ndocuments: 1\n",
 		"about: x\nsize: 1MiB\n",
 		"about: x\nquotas: [{rules: [{do: throttle, headers: {Retry-After: -5}}]}]\n",
 		"about: x\nquotas: [{rules: [{do: throttle, headers: {Retry-After: \"{seconds:1.5}\"}}]}]\n",

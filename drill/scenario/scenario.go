@@ -43,6 +43,8 @@ type Scenario struct {
 	token      *lifetime
 	links      *lifetime
 	pages      *pages
+	graph      *graph
+	google     bool
 	quotas     []quota
 }
 
@@ -55,6 +57,14 @@ type pages struct {
 	cursor time.Duration // for how long one is good; zero: for ever
 }
 
+// graph is how the documents of each quota lie in drives.
+type graph struct {
+	drives  int
+	folders int           // of each drive
+	page    int           // items
+	cursor  time.Duration // for how long a token is good; zero: for ever
+}
+
 // The bounds of what a file may ask for.
 const (
 	maxDocuments = 100_000
@@ -64,12 +74,14 @@ const (
 	maxClients   = 64
 	maxQuotas    = 16
 	maxRules     = 1000
+	maxDrives    = 20
+	maxFolders   = 1000 // of a drive
 	minTime      = time.Millisecond
 	maxTime      = 365 * 24 * time.Hour
 )
 
 var scenarioKeys = []string{"about", "documents", "size", "digests", "validators", "workers", "clients", "kill", "time_limit",
-	"token", "links", "pages", "quotas", "expect"}
+	"token", "links", "pages", "graph", "google", "quotas", "expect"}
 
 var validators = []string{"etag", "modified", "both", "none"}
 
@@ -102,6 +114,7 @@ func (d *document) scenario(root ast.Node) *Scenario {
 		TimeLimit:  m.duration("time_limit", time.Minute, time.Second, time.Hour),
 		digests:    m.flag("digests", false),
 		validators: m.text("validators", "etag", validators...),
+		google:     m.flag("google", false),
 	}
 	if s.Size*s.Documents > maxTotal {
 		m.fail("size", "%d documents of %d bytes are more than 1 GiB", s.Documents, s.Size)
@@ -110,6 +123,7 @@ func (d *document) scenario(root ast.Node) *Scenario {
 	s.token = m.lifetime("token")
 	s.links = m.lifetime("links")
 	s.pages = m.pages()
+	s.graph = m.graph()
 	s.Expect = m.expect()
 	if d.err == nil { // the quotas are measured by the numbers above
 		s.quotas = m.quotas(s)
@@ -161,6 +175,21 @@ func (m mapping) pages() *pages {
 	}
 	inner := m.doc.mapping(m.values["pages"], "pages", pagesKeys)
 	return &pages{inner.number("size", 100, 1, maxDocuments), inner.duration("cursor", 0, minTime, maxTime)}
+}
+
+var graphKeys = []string{"drives", "folders", "page", "cursor"}
+
+func (m mapping) graph() *graph {
+	if !m.has("graph") {
+		return nil
+	}
+	inner := m.doc.mapping(m.values["graph"], "graph", graphKeys)
+	return &graph{
+		drives:  inner.number("drives", 1, 1, maxDrives),
+		folders: inner.number("folders", 0, 0, maxFolders),
+		page:    inner.number("page", 100, 1, maxDocuments),
+		cursor:  inner.duration("cursor", 0, minTime, maxTime),
+	}
 }
 
 // expect is the assertions, each of which a judge understands.

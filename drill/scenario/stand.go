@@ -61,7 +61,7 @@ func (s *Scenario) Start(o Options) (*Stand, error) {
 	if o.Journal != nil {
 		st.Journal = journal.New(&headFirst{out: o.Journal})
 	}
-	shared := standin.Config{TLS: o.TLS, Size: s.Size, Validators: validatorsOf[s.validators], Digests: s.digests, Journal: st.Journal}
+	shared := standin.Config{TLS: o.TLS, Size: s.Size, Validators: validatorsOf[s.validators], Digests: s.digests, Google: s.google, Journal: st.Journal}
 	if o.TLS {
 		if shared.Certificate, err = standin.NewCertificate(); err != nil {
 			return nil, err
@@ -69,6 +69,9 @@ func (s *Scenario) Start(o Options) (*Stand, error) {
 	}
 	if s.pages != nil {
 		shared.Pages = standin.Pages{Size: s.pages.size, Cursor: s.pages.cursor}
+	}
+	if g := s.graph; g != nil {
+		shared.Graph = &standin.Graph{Drives: g.drives, Folders: g.folders, Page: g.page, Cursor: g.cursor}
 	}
 	if s.token != nil {
 		st.lifetime = time.Duration(*s.token)

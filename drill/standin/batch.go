@@ -148,6 +148,11 @@ func (x *Exchange) do(p part) reply {
 		x.note(journal.Item{ID: p.ID, Status: http.StatusBadRequest})
 		return reply{p.ID, http.StatusBadRequest, nil, map[string]any{"error": map[string]string{"code": "BadRequest", "message": err.Error()}}}
 	}
+	return x.alone(p.ID, r).reply(p.ID)
+}
+
+// alone answers a request of a batch as if it had come alone, and notes it.
+func (x *Exchange) alone(id string, r *http.Request) *itemWriter {
 	a := &journal.Arrival{At: x.row.At, Quota: x.row.Quota, Method: r.Method, Path: r.URL.Path}
 	sub := x.Service.exchange(r, a)
 	a.Key = x.row.Key
@@ -161,8 +166,8 @@ func (x *Exchange) do(p part) reply {
 	defer func() {
 		sub.ended(journal.Sent)
 		whole := a.End == journal.Sent && sub.whole()
-		x.note(journal.Item{ID: p.ID, Document: a.Document, Version: a.Version, Try: a.Try, Status: w.status, Bytes: a.Bytes,
-			Whole: whole, Refused: a.Refused, Until: a.Until})
+		x.note(journal.Item{ID: id, Kind: a.Kind, Path: a.Path, Document: a.Document, Version: a.Version, Try: a.Try,
+			Status: w.status, Bytes: a.Bytes, Whole: whole, Refused: a.Refused, Until: a.Until})
 		if !given { // a fault ended the whole batch
 			x.fault(a.Fault)
 			x.ended(a.End)
@@ -172,10 +177,10 @@ func (x *Exchange) do(p part) reply {
 		x.Service.admitted(sub)
 	}
 	given = true
-	return w.reply(p.ID)
+	return w
 }
 
-// request is a part as a request of its own, with the credentials of the batch.
+// request is a part as a request of its own.
 func (x *Exchange) request(p part) (*http.Request, error) {
 	if p.Method != http.MethodGet && p.Method != http.MethodHead {
 		return nil, errors.New("this service answers GET alone in a batch")
@@ -185,21 +190,29 @@ func (x *Exchange) request(p part) (*http.Request, error) {
 		return nil, errors.New("the url of a request is relative to the batch")
 	}
 	u.Path = "/" + strings.TrimPrefix(u.Path, "/")
-	if strings.HasPrefix(u.Path, "/documents") {
-		u.Path = "/v1.0" + u.Path
+	first, _, _ := strings.Cut(u.Path[1:], "/")
+	if slices.Contains([]string{"documents", "drives", "me", "sites"}, first) {
+		u.Path, u.RawPath = "/v1.0"+u.Path, ""
 	}
-	if u.Path == batchPath || u.Path == tokenPath || strings.HasPrefix(u.Path, "/manifest.") {
+	if slices.Contains([]string{batchPath, googleBatchPath, tokenPath}, u.Path) || strings.HasPrefix(u.Path, "/manifest.") {
 		return nil, errors.New("this address cannot be asked for in a batch")
 	}
+	header := http.Header{}
+	for name, value := range p.Headers {
+		header.Set(name, value)
+	}
+	return x.inner(p.Method, u, header), nil
+}
+
+// inner is a request of a batch, with the credentials of the batch.
+func (x *Exchange) inner(method string, u *url.URL, header http.Header) *http.Request {
 	r := x.R.Clone(x.R.Context())
-	r.Method, r.URL, r.Body, r.ContentLength = p.Method, u, http.NoBody, 0
+	r.Method, r.URL, r.Body, r.ContentLength = method, u, http.NoBody, 0
 	for _, name := range []string{"Content-Type", "Content-Length", "Accept-Encoding"} {
 		r.Header.Del(name)
 	}
-	for name, value := range p.Headers {
-		r.Header.Set(name, value)
-	}
-	return r, nil
+	maps.Copy(r.Header, header)
+	return r
 }
 
 // itemWriter keeps the answer to a part.

@@ -23,6 +23,14 @@
 //	/v1.0/$batch                POST: up to 20 requests, each limited by itself
 //	/token                      POST: a new token, if tokens are needed
 //
+// With Config.Graph they are files of drives as well, where Microsoft Graph has such, and with
+// Config.Google where Google Drive has:
+//
+//	/v1.0/me/drive/root/delta           what is in a drive, in pages; then what has changed
+//	/v1.0/drives/D1/items/ID/content    a document; without /content, its metadata
+//	/drive/v3/files/7?alt=media         a document; with ?fields=…, its metadata
+//	/batch/drive/v3                     POST: up to 100 requests for metadata
+//
 // It shares no code with what it tests: a judge that parses hints as the judged does cannot
 // see the judged's bugs. What its hints mean is written into the journal by whoever sends
 // them.

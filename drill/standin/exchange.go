@@ -29,6 +29,8 @@ type Exchange struct {
 	link *link     // by which it is asked for
 	good bool      // the answer is of the document's bytes
 	raw  bool      // the connection was taken over
+
+	endpoint *endpoint // what it is for; nil: for nothing of an API
 }
 
 // A document is one of a service as it was when it was asked for.
@@ -139,6 +141,15 @@ func (x *Exchange) Document() {
 	modified := x.head(body)
 	x.good = true
 	x.content(body, modified)
+}
+
+// deliver answers with the document that is asked for, or with a link to it.
+func (x *Exchange) deliver() {
+	if links := x.Service.cfg.Links; links != nil && x.doc != nil {
+		links.redirect(x, nil)
+		return
+	}
+	x.Document()
 }
 
 // content answers with a body that has been described, or a part of it.

@@ -98,17 +98,22 @@ type item struct {
 
 func (s *Service) item(n int) item {
 	e := s.entry(n)
-	it := item{ID: e.ID, Name: e.ID + ".bin", Size: e.Size, Download: e.URL}
+	it := item{ID: e.ID, Name: e.ID + ".bin", Size: e.Size, Download: s.download(n)}
 	if s.cfg.Validators.etag() {
 		it.ETag = e.Version
 	}
 	if s.cfg.Validators.modified() {
 		it.Modified = Modified(n, s.version(n)).Format(time.RFC3339)
 	}
-	if s.cfg.Links != nil {
-		it.Download = s.cfg.Links.sign(s, n, nil)
-	}
 	return it
+}
+
+// download is where a listing says that document n can be had.
+func (s *Service) download(n int) string {
+	if s.cfg.Links != nil {
+		return s.cfg.Links.sign(s, n, nil)
+	}
+	return s.URL("/doc/" + strconv.Itoa(n))
 }
 
 // page answers with a page of the listing.
@@ -123,7 +128,7 @@ func (s *Service) page(x *Exchange) {
 	}
 	first := s.firstDocument()
 	if x.R.URL.Query().Has("$skiptoken") {
-		n, at, ok := s.parseCursor(x.R.URL.Query().Get("$skiptoken"))
+		place, at, ok := s.parseCursor(x.R.URL.Query().Get("$skiptoken"), 1)
 		if !ok {
 			x.problem(http.StatusBadRequest, "invalidRequest", "the $skiptoken is none of this service")
 			return
@@ -133,7 +138,7 @@ func (s *Service) page(x *Exchange) {
 			x.problem(http.StatusGone, "resyncRequired", "the $skiptoken has expired: begin the listing again")
 			return
 		}
-		first = n
+		first = place[0]
 	}
 	answer := struct {
 		Value []item `json:"value"`
@@ -144,7 +149,7 @@ func (s *Service) page(x *Exchange) {
 		answer.Value = append(answer.Value, s.item(n))
 	}
 	if end <= s.cfg.Last {
-		answer.Next = s.URL(listPath + "?$skiptoken=" + s.cursor(end, time.Now()))
+		answer.Next = s.URL(listPath + "?$skiptoken=" + s.cursor(time.Now(), end))
 	}
 	x.json(http.StatusOK, answer)
 }
@@ -154,19 +159,26 @@ func newKey() (key [16]byte) {
 	return key
 }
 
-// cursor is a place in the listing, and when it was given.
-func (s *Service) cursor(n int, at time.Time) string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(n))
-	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixNano()))
+// cursor is a place in a listing, and when it was given.
+func (s *Service) cursor(at time.Time, place ...int) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano()))
+	for _, n := range place {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
 	return base64.RawURLEncoding.EncodeToString(append(b, s.seal(b)...))
 }
 
-func (s *Service) parseCursor(text string) (n int, at time.Time, ok bool) {
+// parseCursor reads a cursor of so many numbers.
+func (s *Service) parseCursor(text string, numbers int) (place []int, at time.Time, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) != 24 || !hmac.Equal(b[16:], s.seal(b[:16])) {
-		return 0, time.Time{}, false
+	end := 8 * (1 + numbers)
+	if err != nil || len(b) != end+8 || !hmac.Equal(b[end:], s.seal(b[:end])) {
+		return nil, time.Time{}, false
 	}
-	return int(binary.BigEndian.Uint64(b)), time.Unix(0, int64(binary.BigEndian.Uint64(b[8:]))), true
+	for i := 8; i < end; i += 8 {
+		place = append(place, int(binary.BigEndian.Uint64(b[i:])))
+	}
+	return place, time.Unix(0, int64(binary.BigEndian.Uint64(b))), true
 }
 
 func (s *Service) seal(b []byte) []byte {

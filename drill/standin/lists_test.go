@@ -134,7 +134,7 @@ func TestCursorsExpire(t *testing.T) {
 	if p := decode[page](t, c, next, 200); p.Value[0].ID != "4" {
 		t.Errorf("the second page begins with %s", p.Value[0].ID)
 	}
-	old := s.URL("/v1.0/documents?$skiptoken=" + s.cursor(4, time.Now().Add(-time.Hour)))
+	old := s.URL("/v1.0/documents?$skiptoken=" + s.cursor(time.Now().Add(-time.Hour), 4))
 	if p := decode[page](t, c, old, 410); p.Error.Code != "resyncRequired" {
 		t.Errorf("after its time: %+v", p)
 	}

@@ -170,6 +170,10 @@ func (x *Exchange) withhold(status int) {
 	} else {
 		x.fault("gone")
 	}
+	if x.endpoint != nil {
+		x.endpoint.fail(x, status)
+		return
+	}
 	x.Status(status)
 }
 

@@ -73,7 +73,11 @@ func (s *Service) exchange(r *http.Request, a *journal.Arrival) *Exchange {
 			x.doc = x.link.owner.document(x.link.n, r)
 		}
 	} else if s.cfg.Root == "" {
-		if n, ok := number(r.URL.Path); ok {
+		n, ok := number(r.URL.Path)
+		if x.endpoint = s.endpoint(r); x.endpoint != nil && x.endpoint.number > 0 {
+			n, ok = x.endpoint.number, true
+		}
+		if ok {
 			x.doc = s.document(n, r)
 		}
 	}
@@ -107,9 +111,11 @@ func (x *Exchange) kind() string {
 		return journal.Hop
 	case x.doc != nil || s.cfg.Root != "":
 		return journal.Read
+	case x.endpoint != nil:
+		return x.endpoint.kind
 	case path == listPath || path == "/manifest.txt" || path == "/manifest.csv" || path == "/manifest.jsonl":
 		return journal.List
-	case path == batchPath:
+	case path == batchPath || s.cfg.Google && path == googleBatchPath:
 		return journal.Batch
 	case path == tokenPath:
 		return journal.Token
@@ -129,11 +135,14 @@ func (s *Service) answer(x *Exchange) {
 	if s.cfg.Tokens != nil && x.row.Kind != journal.Token && !s.cfg.Tokens.admit(x) {
 		return
 	}
-	if x.row.Kind == journal.Batch { // its items count
+	switch {
+	case x.row.Kind != journal.Batch:
+		s.admitted(x)
+	case x.R.URL.Path == googleBatchPath: // its items count, as those of the other
+		s.googleBatch(x)
+	default:
 		s.batch(x)
-		return
 	}
-	s.admitted(x)
 }
 
 // ruled reports whether a rule had the request.
@@ -175,14 +184,14 @@ func (s *Service) admitted(x *Exchange) {
 		s.cfg.serves.answer(x)
 	case s.cfg.Root != "":
 		s.file(x)
+	case x.endpoint != nil:
+		x.api()
 	case x.row.Kind == journal.List:
 		s.page(x)
 	case x.row.Kind == journal.Token && s.cfg.Tokens != nil:
 		s.cfg.Tokens.issue(x)
-	case x.row.Kind == journal.Hop:
-		s.cfg.Links.redirect(x, nil)
 	default:
-		x.Document()
+		x.deliver()
 	}
 }
 

@@ -46,6 +46,10 @@ type Config struct {
 	// Links serve the documents: each request for one is redirected to a signed link.
 	// Nil: the service does it itself.
 	Links *Links
+	// Graph says how documents lie in Microsoft Graph's drives. Nil: there are no drives.
+	Graph *Graph
+	// Google serves documents as files of Google Drive too, and batches as it takes them.
+	Google bool
 
 	// Limit refuses requests; nil refuses none.
 	Limit Limiter
@@ -71,6 +75,7 @@ type Service struct {
 	cfg   Config
 	cert  *Certificate
 	key   [16]byte // of its cursors
+	graph *graph   // nil: there is none
 	conns atomic.Int64
 	quit  chan struct{} // closed when hanging answers are to end
 
@@ -79,6 +84,8 @@ type Service struct {
 	rules    []Rule
 	versions map[int]int
 	withheld map[int]int // the status that a document is answered with for good
+	changed  []int       // the documents of which one of the two has changed, each time
+	resync   int         // how often tokens of deltas have been made too old
 	arrivals int
 	first    time.Time    // of the arrivals
 	server   *http.Server // nil while the service is down
@@ -101,6 +108,12 @@ func Start(cfg Config) (*Service, error) {
 	}
 	if s.addr == "" {
 		s.addr = "127.0.0.1:0"
+	}
+	if cfg.Graph != nil {
+		var err error
+		if s.graph, err = newGraph(s, *cfg.Graph); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.TLS && s.cert == nil {
 		var err error
@@ -239,6 +252,7 @@ func (s *Service) Change(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.versions[n]++
+	s.changed = append(s.changed, n)
 }
 
 func (s *Service) version(n int) int {
@@ -252,6 +266,7 @@ func (s *Service) Withhold(n, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.withheld[n] = status
+	s.changed = append(s.changed, n)
 }
 
 func (s *Service) withheldAs(n int) int {

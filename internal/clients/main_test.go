@@ -45,9 +45,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// needClients skips the test where the clients are not installed, unless DOGEAR_REQUIRE names
-// them, and builds what is made here.
+// needClients skips the test where the clients are not installed, and builds what is made here.
 func needClients(t *testing.T) {
+	t.Helper()
+	needInstalled(t)
+	build(t, root, "./cmd/dogear")
+	build(t, filepath.Join(root, "clients/go"), "./retryablehttp", "./kiota")
+}
+
+// needInstalled skips the test where the clients are not installed, unless DOGEAR_REQUIRE names
+// them.
+func needInstalled(t *testing.T) {
 	t.Helper()
 	if err := installed(); err != nil {
 		if slices.Contains(strings.Split(os.Getenv("DOGEAR_REQUIRE"), ","), "clients") {
@@ -55,8 +63,6 @@ func needClients(t *testing.T) {
 		}
 		t.Skipf("%v; try: scripts/clients.sh", err)
 	}
-	build(t, root, "./cmd/dogear")
-	build(t, filepath.Join(root, "clients/go"), "./retryablehttp", "./kiota")
 }
 
 // installed says what is missing of what scripts/clients.sh installs.
