@@ -152,9 +152,9 @@ func (d *decoder) userAgent(m mapping) *UserAgent {
 	if !m.has("user_agent") {
 		return nil
 	}
-	in := d.mapping(m.values["user_agent"], "user_agent", factKeys("want", "required"))
+	in := d.mapping(m.values["user_agent"], "user_agent", factKeys("want", "send", "required"))
 	in.need("want")
-	return &UserAgent{d.fact(in, "a user agent"), in.text("want"), in.flag("required")}
+	return &UserAgent{d.fact(in, "a user agent"), in.text("want"), in.text("send"), in.flag("required")}
 }
 
 func (d *decoder) readParts(m mapping) {

@@ -236,13 +236,23 @@ func (d *decoder) batch(m mapping) *Batch {
 	if !m.has("batch") {
 		return nil
 	}
-	in := d.mapping(m.values["batch"], "batch", factKeys("form", "method", "path", "most", "charged", "no_media", "max_url", "case_blind_ids"))
+	in := d.mapping(m.values["batch"], "batch", factKeys("form", "method", "path", "most", "charged", "no_media", "media", "max_url", "case_blind_ids"))
 	in.need("form", "method", "path", "most", "charged")
 	b := &Batch{Fact: d.fact(in, "a batch"), Form: in.text("form", "graph", "multipart"), Method: in.text("method", "POST", "PUT"),
 		Path: in.text("path"), Most: in.integer("most", 1, 10_000), Charged: in.text("charged", "each", "once"),
 		NoMedia: in.flag("no_media"), MaxURL: in.integer("max_url", 1, 1_000_000), CaseBlindIDs: in.flag("case_blind_ids")}
 	if b.Path != "" && !strings.HasPrefix(b.Path, "/") {
 		in.fail("path", "path begins with /")
+	}
+	for _, n := range in.list("media") {
+		if media := d.match(d.mapping(n, "media", []string{"match"})); media != nil {
+			b.Media = append(b.Media, media)
+		} else if d.errs == nil {
+			d.fail(n, "media says by a match which requests are for contents")
+		}
+	}
+	if len(b.Media) > 0 && !b.NoMedia {
+		in.fail("media", "media goes with no_media: true")
 	}
 	return b
 }

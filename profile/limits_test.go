@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +159,12 @@ func TestDocumentedBatchAndVersion(t *testing.T) {
 		t.Errorf("Graph 5: %+v", b)
 	}
 	drive, _ := Get("google-drive")
+	for address, takes := range map[string]bool{"/drive/v3/files/F?fields=version": true, "/drive/v3/files/F?alt=media": false,
+		"/drive/v3/files/F/export?mimeType=text/plain": false} {
+		if u, err := url.Parse("https://www.googleapis.com" + address); err != nil || drive.Batch.Takes(u) != takes {
+			t.Errorf("Drive 5: a batch takes no contents: %s", address)
+		}
+	}
 	if b := drive.Batch; b.Path != "/batch/drive/v3" || b.Most != 100 || b.Charged != "each" || !b.NoMedia || b.MaxURL != 8000 {
 		t.Errorf("Drive 5: %+v", b)
 	}

@@ -44,6 +44,17 @@ func (m *Match) holds(method string, segments []string, query url.Values, parts 
 		!slices.ContainsFunc(m.given, func(part string) bool { return !isGiven(part) })
 }
 
+// Takes reports whether a read of an address can go into the batch.
+func (b *Batch) Takes(u *url.URL) bool {
+	if !b.NoMedia {
+		return true
+	}
+	segments, query := split(u.Path), u.Query()
+	return len(b.Media) > 0 && !slices.ContainsFunc(b.Media, func(m *Match) bool {
+		return m.holds("GET", segments, query, nil)
+	})
+}
+
 // String says which requests are meant.
 func (m *Match) String() string {
 	if m == nil {

@@ -83,7 +83,8 @@ type Base struct {
 type UserAgent struct {
 	Fact
 	Want     string
-	Required bool // it refuses what does not
+	Send     string // what dogear sends; {version} is its own. Empty: the user has to say it
+	Required bool   // it refuses what does not
 }
 
 // A Part is one part of scope keys. Two more need no declaration: "host", the host of the
@@ -212,7 +213,9 @@ type Batch struct {
 	Most    int    // items
 	Charged string // "each": every item is counted as a request of its own; "once": the batch is one
 	NoMedia bool   // contents of documents cannot be read through it
-	MaxURL  int    // letters of an item's address; zero: not said
+	// Media tells which requests are for contents; with NoMedia and without it all may be.
+	Media  []*Match
+	MaxURL int // letters of an item's address; zero: not said
 	// CaseBlindIDs says that two ids that differ in case only are the same.
 	CaseBlindIDs bool
 }

@@ -158,6 +158,9 @@ func (s *sheet) reading(p *Profile) {
 	if b := p.Batch; b != nil {
 		s.title("Batches", 1)
 		media := map[bool]string{true: ", no contents"}[b.NoMedia]
+		for i, m := range b.Media {
+			media += map[bool]string{true: ": ", false: "; "}[i == 0] + m.String()
+		}
 		s.fact(b.Fact, "%s %s: %s, at most %d items, charged %s%s", b.Method, b.Path, b.Form, b.Most, b.Charged, media)
 	}
 	if v := p.Version; v != nil {
