@@ -163,7 +163,7 @@ func (x *Exchange) settleThrottle() error {
 	p := x.permit
 	end := p.end(dogear.Throttled)
 	end.Status, end.Hint = x.Status, x.Hint.Raw
-	if p.request.Doc != 0 {
+	if p.request.Doc != 0 && p.request.Kind != dogear.Check { // a check is no attempt
 		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
 	}
 	o := &op{permit: p, end: end, closes: x.closes, done: make(chan struct{}), reply: reply{

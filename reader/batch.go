@@ -82,7 +82,10 @@ func (l *lane) add(b *bundle, d dogear.Document) (rest *dogear.Document, ok bool
 		return &d, false
 	}
 	root := *req.URL
-	root.Path, root.RawPath, root.RawQuery = strings.TrimSuffix(path.Dir(form.Path), "/")+"/", "", ""
+	root.Path, root.RawPath, root.RawQuery = "/", "", ""
+	if form.Form == "graph" { // its items are relative to the version that the batch is of
+		root.Path = strings.TrimSuffix(path.Dir(form.Path), "/") + "/"
+	}
 	switch {
 	case !strings.HasPrefix(req.URL.Path, root.Path):
 		return &d, false
@@ -100,7 +103,7 @@ func (l *lane) envelope(b *bundle) (*http.Request, error) {
 	urls := make([]string, len(b.reqs))
 	for i, req := range b.reqs {
 		u := req.URL.RequestURI()
-		if b.form.Form == "graph" { // relative to the version that the batch is of
+		if b.form.Form == "graph" {
 			u = "/" + strings.TrimPrefix(u, b.root.Path)
 		}
 		urls[i] = u
@@ -137,12 +140,7 @@ func (l *lane) sendBatch(b *bundle) {
 	}
 	rec := dogear.Request{Job: r.Job.ID, Run: r.id, Scopes: l.keys, Kind: dogear.Batch}
 	home := b.items[0].home
-	x, parts, unknown, err := r.Gate.SendBatch(l.open, b.form, req, rec, items, func(req *http.Request) error {
-		if r.Credentials != nil && sameOrigin(home, req.URL) {
-			return r.Credentials.Sign(req)
-		}
-		return nil
-	})
+	x, parts, unknown, err := r.sendBatch(l.open, b.form, req, rec, items, r.signed(home))
 	if err != nil {
 		for _, a := range b.items {
 			r.giveBack([]dogear.Fate{{Doc: a.doc.Seq, State: dogear.Pending}})
@@ -151,12 +149,7 @@ func (l *lane) sendBatch(b *bundle) {
 		l.refused(err)
 		return
 	}
-	if x.Outcome.Sent() {
-		r.counted(func(p *Progress) { p.Sent++ })
-	}
-	if x.Outcome == dogear.Throttled {
-		r.counted(func(p *Progress) { p.Throttled++ })
-	}
+	r.tally(x)
 	if len(unknown) > 0 {
 		r.Log.Warn("a batch was answered for requests that were not in it", "ids", unknown)
 	}
@@ -241,7 +234,7 @@ func (l *lane) batchFailed(b *bundle, req *http.Request, x *gate.Exchange, parts
 	switch {
 	case why.Status == http.StatusUnauthorized:
 		unpaid(dogear.Unauthorized, "unauthorized")
-		if r.Credentials == nil || !r.Credentials.Renew(req) {
+		if !r.renewed(l.open, req) {
 			r.stop(&Stop{Reason: dogear.StopUnauthorized, Err: fmt.Errorf("%s answered a batch with 401 Unauthorized", req.URL.Host)})
 		}
 	case why.Status >= 400 && why.Status < 500 && why.Status != http.StatusFailedDependency && why.Status != http.StatusRequestTimeout:

@@ -68,16 +68,17 @@ type incoming struct {
 	resp    *http.Response
 	version string // what the answer says it is of; empty if it does not say
 
-	keep  int64 // bytes that an earlier attempt kept
-	size  int64 // bytes of the document so far, those that were kept included
-	wire  int64 // bytes of body that came in this answer, as they came
-	came  *meter
-	coded bool
-	sum   hash.Hash
-	said  []digest // what the service promises of the bytes
-	head  []byte   // the beginning of a page
-	file  io.WriteCloser
-	stays bool // the temporary file is still needed
+	keep   int64 // bytes that an earlier attempt kept
+	size   int64 // bytes of the document so far, those that were kept included
+	wire   int64 // bytes of body that came in this answer, as they came
+	came   *meter
+	coded  bool
+	sum    hash.Hash
+	said   []digest   // what the service promises of the bytes
+	listed *listedSum // what the listing does; nil: it does not
+	head   []byte     // the beginning of a page
+	file   io.WriteCloser
+	stays  bool // the temporary file is still needed
 }
 
 var (
@@ -89,7 +90,7 @@ var (
 // wrongHead deals with an answer whose head tells that its body is not wanted.
 func (b *incoming) wrongHead() bool {
 	switch listed := b.doc.Version; {
-	case dogear.BindingVersion(listed) && !sameVersion(listed, b.resp.Header):
+	case b.checks() == "" && dogear.BindingVersion(listed) && !sameVersion(listed, b.resp.Header):
 		found := b.version
 		b.wire = 0
 		b.x.End(dogear.OtherVersion, 0, &dogear.Fate{Doc: b.doc.Seq, State: dogear.Changed, Version: found,
@@ -151,6 +152,7 @@ func (b *incoming) receive() (err error) {
 		b.forget()
 	}
 	b.sum = sha256.New()
+	b.listed = listedDigest(b.doc)
 	counted := &meter{r: b.resp.Body, n: &b.wire}
 	b.came = counted
 	b.said = digests(b.resp.Header)
@@ -197,6 +199,9 @@ func (b *incoming) hashes() io.Writer {
 		if !d.ofContent {
 			w = append(w, d.sum)
 		}
+	}
+	if b.listed != nil {
+		w = append(w, b.listed)
 	}
 	if len(w) == 1 {
 		return b.sum
@@ -266,7 +271,9 @@ func (b *incoming) broke(err error) {
 // whole checks a body that came to its end and hands it to the saver.
 func (b *incoming) whole() {
 	sum := hex.EncodeToString(b.sum.Sum(nil))
+	checks := b.checks() != ""
 	switch {
+	case checks: // below: where the bytes differ, the service says why
 	case b.doc.SHA256 != "" && b.doc.SHA256 != sum:
 		b.x.End(dogear.OtherVersion, b.wire, &dogear.Fate{Doc: b.doc.Seq, State: dogear.Changed,
 			Version: "sha256:" + sum, Reason: "the bytes are not those that the list promises"})
@@ -275,7 +282,8 @@ func (b *incoming) whole() {
 	case b.doc.Size >= 0 && b.doc.Size != b.size:
 		b.x.End(dogear.Invalid, b.wire, b.invalid(fmt.Sprintf("%d bytes came and the list says %d", b.size, b.doc.Size)))
 		return
-	case b.isLogin():
+	}
+	if b.isLogin() {
 		b.x.End(dogear.Invalid, b.wire, b.invalid("a login page came in place of the document"))
 		return
 	}
@@ -286,11 +294,15 @@ func (b *incoming) whole() {
 			return
 		}
 	}
+	if checks && !b.stillListed(sum) {
+		b.forget()
+		return
+	}
 	version := b.version
-	if dogear.BindingVersion(b.doc.Version) {
+	if dogear.BindingVersion(b.doc.Version) || checks && b.doc.Version != "" {
 		version = b.doc.Version
 	}
-	if version == "" || b.doc.SHA256 != "" {
+	if version == "" || b.doc.SHA256 != "" && !checks {
 		version = "sha256:" + sum
 	}
 	b.stays = true

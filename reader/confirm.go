@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/ledger"
 )
 
 // An UnconfirmedError names scopes of which nobody has said which requests share them.
@@ -29,6 +30,13 @@ func (r *run) confirmed(ctx context.Context) error {
 			return err
 		}
 		known[s.Key] = s.Confirmed.OK()
+	}
+	if r.Pages != nil && r.Job.Listing {
+		keys, err := r.scopesOfListing()
+		if err != nil {
+			return err
+		}
+		lanes = append(lanes, ledger.Lane{Scopes: keys})
 	}
 	var open []string
 	for _, l := range lanes {

@@ -100,11 +100,11 @@ func (f failingStore) Taken(ctx context.Context, job int64, folded []string) (ma
 	return f.Store.Taken(ctx, job, folded)
 }
 
-func (f failingStore) Recheck(ctx context.Context, job int64, attempts int) (int64, error) {
+func (f failingStore) Recheck(ctx context.Context, job int64, attempts int, states ...dogear.State) (int64, error) {
 	if err := f.fail(); err != nil {
 		return 0, err
 	}
-	return f.Store.Recheck(ctx, job, attempts)
+	return f.Store.Recheck(ctx, job, attempts, states...)
 }
 
 func (f failingStore) Decide(ctx context.Context, keys []string, decide func(*dogear.Docket)) error {

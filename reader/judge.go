@@ -94,6 +94,9 @@ func (a *attempt) redirect(req *http.Request, x *gate.Exchange) (*http.Request, 
 		drop = a.run.Credentials.Names()
 	}
 	next, err := x.Next(req, drop...)
+	if err == nil { // a service with links takes ranges there alone
+		a.ranged(next)
+	}
 	if err != nil {
 		x.End(dogear.Invalid, n, a.invalid(err.Error()))
 		return nil, 0
@@ -125,7 +128,7 @@ func (a *attempt) invalid(reason string) *dogear.Fate {
 func (a *attempt) unauthorized(req *http.Request, x *gate.Exchange, n int64) {
 	r := a.run
 	x.End(dogear.Unauthorized, n, &dogear.Fate{Doc: a.doc.Seq, State: dogear.Pending, Reason: "unauthorized"})
-	if x.Status == http.StatusUnauthorized && r.Credentials != nil && r.Credentials.Renew(req) {
+	if x.Status == http.StatusUnauthorized && r.renewed(a.open, req) {
 		return
 	}
 	r.stop(&Stop{Reason: dogear.StopUnauthorized, Err: fmt.Errorf("%s answered %d %s", a.home.Host, x.Status, http.StatusText(x.Status))})

@@ -218,14 +218,24 @@ func (l *lane) finished() {
 
 // refused sorts out why the gate admits nothing: some reasons end the run, others this lane.
 func (l *lane) refused(err error) {
-	r := l.run
+	if l.open.Err() == nil && l.run.ends(err) {
+		l.over(err)
+	}
+}
+
+// ends sorts out why the gate admits nothing. It reports true where that is no reason to end
+// the run for others; else the run has been stopped.
+func (r *run) ends(err error) (soft bool) {
 	_, waits := errors.AsType[*gate.WaitError](err)
 	_, spent := errors.AsType[*gate.ExhaustedError](err)
+	_, delayed := errors.AsType[*delayError](err)
 	_, unconfirmed := errors.AsType[*gate.UnconfirmedError](err)
+	stop, hard := errors.AsType[*Stop](err)
 	switch {
-	case l.open.Err() != nil:
-	case waits, spent:
-		l.over(err)
+	case waits, spent, delayed:
+		return true
+	case hard:
+		r.stop(stop)
 	case unconfirmed:
 		r.stop(&Stop{Reason: dogear.ScopeUnconfirmed, Err: err})
 	case errors.Is(err, gate.ErrRequests):
@@ -235,6 +245,7 @@ func (l *lane) refused(err error) {
 	default:
 		r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
 	}
+	return false
 }
 
 // ErrNoCredential says that a credential that the job names is not at hand. Credentials

@@ -76,12 +76,19 @@ func (a *attempt) first() (*http.Request, error) {
 		if a.part, err = a.run.Store.Partial(a.run.flight, a.doc.Seq); err != nil {
 			return nil, fmt.Errorf("look for what is kept of the body: %w", err)
 		}
-		if a.part.Size > 0 {
-			req.Header.Set("Range", fmt.Sprintf("bytes=%d-", a.part.Size))
-			req.Header.Set("If-Range", a.part.Validator)
+		if a.checks() == "" {
+			a.ranged(req)
 		}
 	}
 	return req, nil
+}
+
+// ranged asks for what follows the part of the body that is kept.
+func (a *attempt) ranged(req *http.Request) {
+	if a.part.Size > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", a.part.Size))
+		req.Header.Set("If-Range", a.part.Validator)
+	}
 }
 
 // follow sends requests until one is answered by something else than a redirect. A hop that
@@ -167,15 +174,12 @@ func (a *attempt) send(req *http.Request, keys []string, parent int64) (*gate.Ex
 	if parent != 0 {
 		rec.Kind, rec.Parent = dogear.Redirect, parent
 	}
-	resolved := time.Now()
-	x, err := r.Gate.Send(a.open, req, rec, func(req *http.Request) error {
+	resolved, signed := time.Now(), r.signed(a.home)
+	x, err := r.send(a.open, req, rec, func(req *http.Request) error {
 		if parent != 0 && time.Since(resolved) > linkLife && r.resolveAgain(a.doc.Seq) {
 			return errStaleLink
 		}
-		if r.Credentials != nil && sameOrigin(a.home, req.URL) {
-			return r.Credentials.Sign(req)
-		}
-		return nil
+		return signed(req)
 	})
 	if err != nil {
 		fate := dogear.Fate{Doc: a.doc.Seq, State: dogear.Pending}
@@ -187,12 +191,9 @@ func (a *attempt) send(req *http.Request, keys []string, parent int64) (*gate.Ex
 		r.giveBack([]dogear.Fate{fate})
 		return nil, false
 	}
-	if x.Outcome.Sent() {
-		r.counted(func(p *Progress) { p.Sent++ })
-	}
+	r.tally(x)
 	switch {
 	case x.Outcome == dogear.Throttled:
-		r.counted(func(p *Progress) { p.Throttled++ })
 		drain(x.Response)
 		r.outages.answered(req.URL)
 		return nil, false
@@ -311,11 +312,16 @@ func (a *attempt) transient(reason string, least time.Duration) *dogear.Fate {
 // backoff is when a document may be tried again: exponential by what it has paid, with
 // equal jitter (E5).
 func (a *attempt) backoff() time.Time {
-	step := a.run.set.BackoffBase << min(a.doc.Attempts, 30)
-	if step <= 0 || step > a.run.set.BackoffMax {
-		step = a.run.set.BackoffMax
+	return a.run.Store.Now().Add(a.run.step(a.doc.Attempts))
+}
+
+// step is the pause after so many failures.
+func (r *run) step(failures int) time.Duration {
+	step := r.set.BackoffBase << min(failures, 30)
+	if step <= 0 || step > r.set.BackoffMax {
+		step = r.set.BackoffMax
 	}
-	return a.run.Store.Now().Add(step/2 + jitter(step/2))
+	return step/2 + jitter(step/2)
 }
 
 // drain reads the rest of a short body, so that its connection can be used again.

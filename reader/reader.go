@@ -62,11 +62,13 @@ type Sink interface {
 
 // Credentials sign requests at the moment of sending.
 type Credentials interface {
-	// Sign puts credentials and headers on a request to one of the job's own addresses.
+	// Sign puts credentials and headers on a request to one of the job's own addresses. It
+	// sends nothing: the error matches [ErrExpired] where a credential has to be renewed first.
 	Sign(*http.Request) error
-	// Renew reports whether other credentials are at hand now than those on a request that
-	// was refused.
-	Renew(refused *http.Request) bool
+	// Renew gets another credential, and reports whether it differs from that on a request
+	// that was refused; nil: the one at hand has expired. What has to be sent for that goes
+	// through rt. The error matches [ErrNoCredential] where trying again is of no use.
+	Renew(ctx context.Context, refused *http.Request, rt http.RoundTripper) (bool, error)
 	// Names are the headers that must not reach another origin.
 	Names() []string
 }
@@ -86,6 +88,10 @@ type Config struct {
 	Grace time.Duration
 	// Abort ends the grace at once when it is closed.
 	Abort <-chan struct{}
+	// Pages is the service that lists the job; nil: it was listed at once.
+	Pages Pages
+	// Listed is called when a listing in pages is complete, before anything of it is read.
+	Listed func(context.Context) error
 	// Scopes names the scopes of an address.
 	Scopes func(*url.URL) []string
 	// Batch is the service's batch call through which an address can be read, and the most
@@ -119,6 +125,8 @@ type Ending struct {
 	Err error
 	// Missing are results that the ledger had and the sink had not any more.
 	Missing int64
+	// Others is what the listing has that is no document.
+	Others int64
 	// NotBefore is when the earliest remaining wait is over, in wall time; zero if none is.
 	NotBefore time.Time
 	Scope     string // whose wait that is
@@ -139,6 +147,7 @@ type run struct {
 	stayed   sync.Once // the warning that claims could not be given back
 	outages  outages
 	detached chan struct{} // bounds the documents that wait for another lane's scope
+	unlisted bool          // the listing is not complete, and for now cannot go on
 
 	mu       sync.Mutex
 	soft     []error // why lanes ended with documents left
@@ -153,6 +162,10 @@ type Progress struct {
 	Done, Changed, Denied, Gone, Failed int64
 	Bytes, Sent, Throttled              int64
 	Started                             time.Time
+	// Listing says that the listing goes on; Listed is what came of it so far, and Others
+	// what it has that is no document.
+	Listing        bool
+	Listed, Others int64
 }
 
 // A Runner is one run. Its Progress may be asked for while it goes.
@@ -200,17 +213,18 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 		r.finish(&end)
 		return end, nil
 	}
-	if err := r.round(ctx); err != nil {
+	if err := r.round(ctx, rec.Number == 1); err != nil {
 		end.Reason, end.Err = reasonOf(err, dogear.LedgerFailed), err
 	} else {
 		r.judgeEnd(&end)
 	}
+	end.Others = x.Progress().Others
 	r.finish(&end)
 	return end, nil
 }
 
 // round reads until everything has ended, and reports a hard reason to stop, if any.
-func (r *run) round(ctx context.Context) error {
+func (r *run) round(ctx context.Context, first bool) error {
 	var abort context.CancelCauseFunc
 	r.flight, abort = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
@@ -232,7 +246,9 @@ func (r *run) round(ctx context.Context) error {
 	})
 	saver.Go(r.save)
 
-	r.lanes()
+	if r.listed(first) {
+		r.lanes()
+	}
 	close(r.saves)
 	saver.Wait()
 	flushErr := r.flush()

@@ -37,7 +37,11 @@ func (r *run) reconcile(ctx context.Context) (missing int64, err error) {
 	if missing, err = r.findMissing(ctx); err != nil {
 		return missing, err
 	}
-	if _, err := r.Store.Recheck(ctx, r.Job.ID, r.set.Attempts); err != nil {
+	again := []dogear.State{dogear.Denied, dogear.Gone, dogear.Changed}
+	if r.Pages != nil && r.Job.Cursor != "" { // the service tells what is as it was listed again
+		again = again[:2]
+	}
+	if _, err := r.Store.Recheck(ctx, r.Job.ID, r.set.Attempts, again...); err != nil {
 		return missing, &Stop{Reason: dogear.LedgerFailed, Err: err}
 	}
 	return missing, r.sweep(ctx)

@@ -21,7 +21,7 @@ func (r *run) judgeEnd(end *Ending) {
 		return
 	}
 	left := counts.Documents[dogear.Pending] + counts.Documents[dogear.InFlight] + counts.Documents[dogear.InDoubt]
-	if left == 0 {
+	if left == 0 && !r.unlisted {
 		end.Reason = dogear.Completed
 		return
 	}

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/login"
 	"github.com/dogear/dogear/reader"
 )
 
@@ -25,6 +29,8 @@ type credentials struct {
 	headers []header
 	env     string
 	file    string
+	login   *login.Login // nil: tokens are not asked for
+	agent   func(*url.URL) string
 
 	mu    sync.Mutex // guards what follows
 	token string
@@ -34,8 +40,8 @@ type credentials struct {
 // header is a template: a name, and a value with ${VAR} in it.
 type header struct{ name, template string }
 
-func newCredentials(s ledger.Settings) *credentials {
-	c := &credentials{env: s.BearerEnv, file: s.BearerFile}
+func newCredentials(s ledger.Settings, l *login.Login) *credentials {
+	c := &credentials{env: s.BearerEnv, file: s.BearerFile, login: l}
 	for _, h := range s.Headers {
 		name, value, _ := strings.Cut(h, ":")
 		c.headers = append(c.headers, header{textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)})
@@ -47,7 +53,10 @@ func newCredentials(s ledger.Settings) *credentials {
 func checkCredentials(s ledger.Settings) error {
 	req, err := http.NewRequest(http.MethodGet, "http://localhost/", nil)
 	if err == nil {
-		err = newCredentials(s).Sign(req)
+		err = newCredentials(s, nil).Sign(req)
+	}
+	if err == nil && s.Login == "app" {
+		_, err = checkToken(os.Getenv(s.SecretEnv), "the variable "+s.SecretEnv)
 	}
 	if err != nil {
 		return &codedError{code: exitUsage, err: err}
@@ -67,6 +76,9 @@ func (c *credentials) Sign(req *http.Request) error {
 		}
 		req.Header.Set(h.name, value)
 	}
+	if c.agent != nil && req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.agent(req.URL))
+	}
 	token, err := c.bearer()
 	if err != nil {
 		return err
@@ -77,16 +89,28 @@ func (c *credentials) Sign(req *http.Request) error {
 	return nil
 }
 
-// Renew implements [reader.Credentials]: only a file can hold another token meanwhile.
-func (c *credentials) Renew(refused *http.Request) bool {
-	if c.file == "" {
-		return false
+// Renew implements [reader.Credentials]: a file may hold another token meanwhile, and a login
+// asks for one.
+func (c *credentials) Renew(ctx context.Context, refused *http.Request, rt http.RoundTripper) (bool, error) {
+	var was string
+	if refused != nil {
+		was = strings.TrimPrefix(refused.Header.Get("Authorization"), "Bearer ")
+	}
+	switch {
+	case c.login != nil:
+		err := c.login.Renew(ctx, rt, was)
+		if e, ok := errors.AsType[*login.Error](err); ok && e.Status < 500 {
+			err = fmt.Errorf("%w: %w", reader.ErrNoCredential, err)
+		}
+		return err == nil, err
+	case c.file == "" || refused == nil:
+		return false, nil
 	}
 	c.mu.Lock()
 	c.seen = time.Time{}
 	c.mu.Unlock()
 	token, err := c.bearer()
-	return err == nil && "Bearer "+token != refused.Header.Get("Authorization")
+	return err == nil && token != was, err
 }
 
 // Names implements [reader.Credentials].
@@ -104,6 +128,12 @@ func (c *credentials) bearer() (string, error) {
 	switch {
 	case c.env != "":
 		return checkToken(os.Getenv(c.env), "the variable "+c.env)
+	case c.login != nil:
+		token, ok := c.login.Token(time.Now())
+		if !ok {
+			return "", reader.ErrExpired
+		}
+		return token, nil
 	case c.file == "":
 		return "", nil
 	}

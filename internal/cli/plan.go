@@ -29,6 +29,7 @@ type planCmd struct {
 	Cost      string   `help:"What a document costs in the service's units, in place of what the profile says." placeholder:"N"`
 	Requests  *int64   `help:"Requests for one document, such as a read and its redirect. Default: 1." placeholder:"N"`
 	serviceFlags
+	batchFlag
 	Part        []string       `help:"What is known of the credential, by the profile's parts, such as user=anna; an empty value leaves it out." placeholder:"NAME=VALUE" sep:"none"`
 	Tier        string         `help:"Which of the profile's plans applies. Default: its first." placeholder:"NAME"`
 	Scope       string         `help:"Which requests share one quota, as in dogear read." placeholder:"host|job|KEY"`
@@ -85,7 +86,7 @@ func (r *planCmd) ask(c *call, now time.Time) (ask plan.Ask, err error) {
 		ask.Rows = append(ask.Rows, plan.Row{Name: row.Name, Must: row.Must})
 	}
 	set := ledger.Settings{Source: slices.Clone(r.Source), Scope: r.Scope}
-	if err := r.serviceFlags.apply(&set); err != nil {
+	if err := errors.Join(r.batchFlag.apply(&set), r.serviceFlags.apply(&set)); err != nil {
 		return ask, err
 	}
 	ask.Batch = int64(set.Batch)
@@ -225,10 +226,6 @@ func (r *planCmd) load(c *call, ask *plan.Ask, set *ledger.Settings) error {
 		if err := r.parts(ask.Profile, s.parts); err != nil {
 			return err
 		}
-		if ask.Batch > 0 {
-			return usage("--batch goes with --profile")
-		}
-		ask.Batch = -1 // as in dogear read: by its host a service is read one by one
 	}
 	return nil
 }

@@ -57,7 +57,6 @@ func (n *planCount) add(d dogear.Document) error {
 		n.profile = p
 	}
 	l := plan.LoadOf(p, u, n.services.parts, 1)
-	l.Batched = l.Batched && n.services.given != nil
 	switch n.cmd.Scope {
 	case "":
 	case "host":

@@ -45,10 +45,12 @@ type roundFlags struct {
 }
 
 type readCmd struct {
-	Source []string `arg:"" help:"A list (.txt, .csv, .jsonl), - for standard input, or one http(s) address."`
+	Source []string `arg:"" help:"A list (.txt, .csv, .jsonl), - for standard input, one http(s) address, or drives of a service: msgraph:drive/ID, msgraph:site/HOST:/path, msgraph:me."`
 	Job    string   `help:"The job's name. Default: from the source's name." placeholder:"NAME"`
 	Out    string   `short:"o" help:"The folder for results. Default: ./NAME." placeholder:"DIR"`
 	serviceFlags
+	batchFlag
+	loginFlags
 	jobFlags
 	roundFlags
 	storeFlag
@@ -67,6 +69,9 @@ func (r *readCmd) Run(c *call) error {
 		defer cancel()
 	}
 	if err := r.jobFlags.apply(&set, r.Source); err != nil {
+		return err
+	}
+	if err := errors.Join(r.batchFlag.apply(&set), r.loginFlags.apply(&set)); err != nil {
 		return err
 	}
 	if err := r.serviceFlags.apply(&set); err != nil {
@@ -106,7 +111,12 @@ func (r *readCmd) Run(c *call) error {
 	if err != nil {
 		return err
 	}
-	job, err := c.list(s, name, set, sources)
+	var job ledger.Job
+	if sources.drives != nil {
+		job, err = c.paged(s, name, set)
+	} else {
+		job, err = c.list(s, name, set, sources)
+	}
 	if err != nil {
 		return errors.Join(err, out.Abandon())
 	}

@@ -61,7 +61,7 @@ func rebatched(seq iter.Seq2[ledger.ChangedDocument, error]) iter.Seq2[dogear.Do
 	return func(yield func(dogear.Document, error) bool) {
 		for d, err := range seq {
 			doc := d.Document
-			doc.Version, doc.SHA256 = d.Found, ""
+			doc.Version, doc.SHA256, doc.Digest = d.Found, "", ""
 			if sum, ok := strings.CutPrefix(d.Found, "sha256:"); ok {
 				doc.Version, doc.SHA256 = "", sum
 			}

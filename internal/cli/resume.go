@@ -10,6 +10,8 @@ import (
 
 type resumeCmd struct {
 	Job string `arg:"" help:"The job's name."`
+	batchFlag
+	loginFlags
 	jobFlags
 	roundFlags
 	storeFlag
@@ -36,7 +38,7 @@ func (r *resumeCmd) Run(c *call) error {
 		return err
 	}
 	before := job.Settings
-	if err := r.apply(&job.Settings, job.Settings.Source); err != nil {
+	if err := errors.Join(r.jobFlags.apply(&job.Settings, job.Settings.Source), r.batchFlag.apply(&job.Settings), r.loginFlags.again(&job.Settings)); err != nil {
 		return err
 	}
 	if err := checkCredentials(job.Settings); err != nil {

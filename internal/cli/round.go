@@ -55,20 +55,42 @@ func (c *call) run(s round) error {
 		return &usageError{err: err}
 	}
 	v := c.newView(s, g)
+	tokens, err := newLogin(set, s.sources.services.at, v.tell)
+	if err != nil {
+		return err
+	}
+	credentials := newCredentials(set, tokens)
+	credentials.agent = s.sources.services.agent
+	if want := s.sources.services.unnamed(credentials.headers); want != "" {
+		v.tell("the service refuses requests that do not name their sender: --header 'User-Agent: …' with " + want)
+	}
 	cfg := reader.Config{
-		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: newCredentials(set),
+		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: credentials,
 		Log: newLog(v), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
 		Scopes: func(u *url.URL) []string { return scopesOf(s.job, s.sources.scopes(u)) },
 	}
 	if s.flags.Grace != nil {
 		cfg.Grace = *s.flags.Grace
 	}
-	if s.sources.services.batches() {
+	if lanes, err := lanesOf(c.ctx, s); err != nil {
+		return &codedError{code: exitIO, err: err}
+	} else if s.sources.services.batches(keysOf(lanes)) {
 		cfg.Batch = s.sources.services.batch
+	}
+	if s.sources.drives != nil {
+		cfg.Pages = s.sources.drives
+		cfg.Listed = func(ctx context.Context) error { return c.whenListed(ctx, s) }
 	}
 	cfg.Confirm = documented(s)
 	if set.Scope != "" {
 		cfg.Confirm = confirmer(s, "--scope "+set.Scope)
+	}
+	if tokens != nil {
+		for _, key := range cfg.Scopes(tokens.Endpoint()) { // who names the tenant names where its tokens come from
+			if err := c.confirmLogin(s, key); err != nil {
+				return &codedError{code: exitIO, err: err}
+			}
+		}
 	}
 	return c.finish(s, v, reader.New(cfg))
 }
@@ -86,6 +108,9 @@ func (c *call) finish(s round, v *view, r *reader.Runner) error {
 	v.close()
 	if err != nil {
 		return err
+	}
+	if job, err := s.store.Job(context.WithoutCancel(c.ctx), s.job.Name); err == nil {
+		s.job = job // a listing may have gone on
 	}
 	code := exits[end.Reason]
 	switch counts, err := s.store.Counts(context.WithoutCancel(c.ctx), s.job.ID); {
@@ -163,11 +188,16 @@ func documented(s round) func(context.Context, string) error {
 // the flag, by an earlier confirmation, or by asking at a terminal. Where nobody can be
 // asked the run will say so (W6).
 func (c *call) confirm(s round) error {
-	lanes, err := s.store.Lanes(c.ctx, s.job.ID)
+	lanes, err := lanesOf(c.ctx, s)
 	if err != nil {
 		return &codedError{code: exitIO, err: err}
 	}
 	set := s.job.Settings
+	if s.sources.drives != nil && set.Scope == "" {
+		if err := s.sources.services.confirmAll(c.ctx, s.store); err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
+	}
 	if set.Scope != "" {
 		confirm := confirmer(s, "--scope "+set.Scope)
 		for _, key := range keysOf(lanes) {
@@ -257,6 +287,12 @@ func (c *call) say(s round, end reader.Ending) {
 		}
 	}
 	fmt.Fprintf(w, "; %d requests sent, %d throttled\n", counts.Sent, counts.Throttled)
+	if s.job.Listing {
+		fmt.Fprintf(w, "  the listing is not complete: there may be more documents, and none was read yet\n")
+	}
+	if end.Others > 0 {
+		fmt.Fprintf(w, "  %d of what was listed are no documents that can be read: notebooks, and links to folders elsewhere\n", end.Others)
+	}
 	if end.Missing > 0 {
 		fmt.Fprintf(w, "  %d results were missing in the sink or of another size: their documents were read again\n", end.Missing)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,20 +18,29 @@ import (
 	"github.com/dogear/dogear/profile"
 )
 
-// serviceFlags say which service is read, and as whom. A job keeps them.
+// batchFlag says how documents are read; resume replaces it.
+type batchFlag struct {
+	Batch string `help:"Read through the service's batch call: auto, off, or the most documents in one. Default: auto." placeholder:"auto|off|N"`
+}
+
+func (f batchFlag) apply(set *ledger.Settings) (err error) {
+	if f.Batch != "" {
+		set.Batch, err = parseBatch(f.Batch)
+	}
+	return err
+}
+
+// serviceFlags say which service is read, and as whom. A job keeps them: its documents were
+// listed there, and it never changes its identity.
 type serviceFlags struct {
 	Profile  string `help:"The service's profile: a name of dogear profiles, or a file. Default: by the host, else none." placeholder:"NAME|FILE"`
 	BaseURL  string `name:"base-url" help:"Where the profile's service is, for private deployments and tests." placeholder:"URL"`
-	Batch    string `help:"Read through the service's batch call: auto, off, or the most documents in one." default:"auto" placeholder:"auto|off|N"`
 	Identity string `help:"The name of the credential in scope keys. Default: default." placeholder:"NAME"`
 }
 
 // apply puts the flags into a job's settings, and checks them.
 func (f serviceFlags) apply(set *ledger.Settings) (err error) {
 	set.Profile, set.BaseURL, set.Identity = f.Profile, f.BaseURL, f.Identity
-	if set.Batch, err = parseBatch(f.Batch); err != nil {
-		return err
-	}
 	if f.Identity != "" && !scopeKeys.MatchString(f.Identity) {
 		return usage("--identity: a name has no blanks")
 	}
@@ -39,6 +49,9 @@ func (f serviceFlags) apply(set *ledger.Settings) (err error) {
 			return usage("--profile: %w", err)
 		}
 	}
+	if err := ofService(set); err != nil {
+		return err
+	}
 	_, err = newServices(*set)
 	return err
 }
@@ -46,7 +59,7 @@ func (f serviceFlags) apply(set *ledger.Settings) (err error) {
 // parseBatch reads --batch: 0 is auto, -1 is off.
 func parseBatch(s string) (int, error) {
 	switch s {
-	case "", "auto":
+	case "auto":
 		return 0, nil
 	case "off":
 		return -1, nil
@@ -61,7 +74,8 @@ func parseBatch(s string) (int, error) {
 // services are the profiles of what a job reads.
 type services struct {
 	given *profile.Profile // nil: by the host
-	base  string           // the path under which it is
+	at    *url.URL         // where it is; nil if that is not known
+	base  string           // its path
 	most  int              // items in a batch; see [ledger.Settings]
 	parts map[string]string
 
@@ -80,6 +94,12 @@ func newServices(set ledger.Settings) (*services, error) {
 	if set.Identity != "" {
 		s.parts[profile.Identity] = set.Identity
 	}
+	if set.Tenant != "" {
+		s.parts["tenant"] = set.Tenant
+	}
+	if set.ClientID != "" {
+		s.parts["app"] = set.ClientID
+	}
 	if set.Profile == "" {
 		if set.BaseURL != "" {
 			return nil, usage("--base-url goes with --profile: which service is it?")
@@ -97,13 +117,16 @@ func newServices(set ledger.Settings) (*services, error) {
 			return nil, &codedError{code: code, err: err, try: "dogear profiles"}
 		}
 	}
+	if p.Base != nil {
+		s.at = p.Base.URL
+	}
 	if set.BaseURL != "" {
 		base, err := url.Parse(set.BaseURL)
 		if err != nil || !isAddress(set.BaseURL) || base.Host == "" || base.User != nil || base.RawQuery != "" {
 			return nil, usage("--base-url: give an http(s) address without a query or a credential")
 		}
 		p = p.At(base)
-		s.base = strings.TrimSuffix(base.Path, "/")
+		s.at, s.base = base, strings.TrimSuffix(base.Path, "/")
 	}
 	s.given = p
 	return s, nil
@@ -136,18 +159,48 @@ func (s *services) keys(u *url.URL) []string {
 	return keys
 }
 
-// batches reports whether documents may be read through a batch call.
-func (s *services) batches() bool {
-	return s.most >= 0 && s.given != nil && s.given.Batch != nil && !s.given.Batch.NoMedia
+// agent is how requests to an address name themselves, where the user says nothing else.
+func (s *services) agent(u *url.URL) string {
+	own := strings.ReplaceAll(version(), " ", "-")
+	if p := s.of(u); p != nil && p.UserAgent != nil && p.UserAgent.Send != "" {
+		return strings.ReplaceAll(p.UserAgent.Send, "{version}", own)
+	}
+	return "dogear/" + own
+}
+
+// unnamed says what the given service refuses requests without; empty: nothing.
+func (s *services) unnamed(headers []header) string {
+	if s.given == nil || s.given.UserAgent == nil || !s.given.UserAgent.Required || s.given.UserAgent.Send != "" {
+		return ""
+	}
+	if slices.ContainsFunc(headers, func(h header) bool { return h.name == "User-Agent" }) {
+		return ""
+	}
+	return s.given.UserAgent.Want
+}
+
+// batches reports whether documents in these scopes may be read through a batch call.
+func (s *services) batches(keys []string) bool {
+	if s.most < 0 || s.given != nil {
+		return s.most >= 0 && s.given.Batch != nil
+	}
+	return slices.ContainsFunc(keys, func(key string) bool {
+		name, _, _ := strings.Cut(key, ":")
+		p, ok := profile.Get(name)
+		return ok && p.Batch != nil
+	})
 }
 
 // batch is the batch call through which an address can be read; nil: none.
 func (s *services) batch(u *url.URL) (*profile.Batch, int) {
-	if s.of(u) != s.given {
+	p := s.of(u)
+	if p == nil || p.Batch == nil || !p.Batch.Takes(u) {
 		return nil, 0
 	}
-	form, most := *s.given.Batch, s.given.Batch.Most
-	form.Path = s.base + form.Path
+	form, most := *p.Batch, p.Batch.Most
+	if p == s.given {
+		form.Path = s.base + form.Path
+	}
 	if s.most > 0 {
 		most = min(most, s.most)
 	}

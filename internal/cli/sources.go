@@ -20,9 +20,10 @@ import (
 
 // sources are the lists of a job, in the order in which they were named.
 type sources struct {
-	lists []*list.List // nil where a list is not there any more
-	names []string
-	gone  error
+	lists  []*list.List // nil where a list is not there any more
+	names  []string
+	gone   error
+	drives *drives // in place of lists; nil: there are lists
 
 	services *services
 	scopes   func(*url.URL) []string // as listed
@@ -39,15 +40,16 @@ func newSources(set ledger.Settings) (*sources, error) {
 	if set.Scope != "" {
 		s.scopes = func(u *url.URL) []string { return []string{dogear.HostKey(u)} }
 	}
-	return s, nil
+	s.drives, err = newDrives(set, services)
+	return s, err
 }
 
 // openSources opens what a command line names, and writes it into the settings so that
 // resume finds it again.
 func openSources(c *call, set *ledger.Settings) (*sources, error) {
 	s, err := newSources(*set)
-	if err != nil {
-		return nil, err
+	if err != nil || s.drives != nil {
+		return s, err
 	}
 	for i, name := range set.Source {
 		l, err := openSource(c, name, i, set)
@@ -101,8 +103,8 @@ func openSource(c *call, name string, i int, set *ledger.Settings) (*list.List, 
 // addresses with secrets, and to see what has changed.
 func reopenSources(c *call, set ledger.Settings) (*sources, error) {
 	s, err := newSources(set)
-	if err != nil {
-		return nil, err
+	if err != nil || s.drives != nil {
+		return s, err
 	}
 	for _, name := range set.Source {
 		var l *list.List
@@ -166,6 +168,9 @@ func (s *sources) digest() string {
 
 // changed reports whether the lists that are all still there differ from the digest.
 func (s *sources) changed(digest string) bool {
+	if s.drives != nil { // its service tells what has changed
+		return false
+	}
 	h := sha256.New()
 	for i, l := range s.lists {
 		if l == nil || s.names[i] == "-" {

@@ -64,6 +64,7 @@ func (r *statusCmd) print(c *call, s ledger.Store, job ledger.Job) error {
 type summary struct {
 	Job       string          `json:"job"`
 	State     string          `json:"state"`
+	Listing   string          `json:"listing,omitempty"` // "incomplete": the total is what is known so far
 	Sink      string          `json:"sink"`
 	Documents documentCounts  `json:"documents"`
 	Requests  requestCounts   `json:"requests"`
@@ -173,7 +174,10 @@ func summarize(ctx context.Context, s ledger.Store, job ledger.Job) (summary, er
 		}
 	}
 	sum.Documents.settle(counts.Open, last.Live)
-	if sum.Documents.Done == job.Total {
+	if job.Listing {
+		sum.Listing = "incomplete"
+	}
+	if sum.Documents.Done == job.Total && !job.Listing {
 		sum.State = "completed"
 	}
 	lanes, err := s.Lanes(ctx, job.ID)
@@ -224,6 +228,9 @@ func (s summary) text() string {
 	var b strings.Builder
 	d := s.Documents
 	fmt.Fprintf(&b, "%s: %s, %d of %d documents done\n", s.Job, s.State, d.Done, d.Total)
+	if s.Listing != "" {
+		fmt.Fprintf(&b, "  its listing is not complete: there may be more\n")
+	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range []struct {
 		name string

@@ -75,6 +75,11 @@ func (v *view) say(text string) {
 	}
 }
 
+// tell says what a person has to do, whatever is shown.
+func (v *view) tell(text string) {
+	fmt.Fprintln(v, v.s.job.Name+": "+shown(text))
+}
+
 // Write lets a log write above the bar.
 func (v *view) Write(b []byte) (int, error) {
 	v.mu.Lock()
@@ -146,8 +151,11 @@ func (v *view) waits() []gate.View {
 // counts is what there is to say of the run in one line.
 func (v *view) counts() string {
 	p := v.run.Progress()
+	if p.Listing {
+		return fmt.Sprintf("%s: listing, %d documents so far, %d requests, %d throttled", v.s.job.Name, p.Listed, v.before.Sent+p.Sent, v.before.Throttled+p.Throttled)
+	}
 	line := fmt.Sprintf("%s: %d/%d documents, %s, %d requests, %d throttled", v.s.job.Name,
-		v.done0+p.Done, v.s.job.Total, bytesText(p.Bytes), v.before.Sent+p.Sent, v.before.Throttled+p.Throttled)
+		v.done0+p.Done, v.total(p), bytesText(p.Bytes), v.before.Sent+p.Sent, v.before.Throttled+p.Throttled)
 	if other := p.Changed + p.Denied + p.Gone + p.Failed; other > 0 {
 		line += fmt.Sprintf(", %d not to be had", other)
 	}
@@ -159,6 +167,9 @@ func (v *view) counts() string {
 	}
 	return line
 }
+
+// total is how many documents the job has, as far as its listing has come.
+func (v *view) total(p reader.Progress) int64 { return max(v.s.job.Total, p.Listed) }
 
 // waitText says which scope waits until when, why, and how many wait behind it.
 func waitText(w gate.View) string {
@@ -188,7 +199,7 @@ func (v *view) eta(waits []gate.View) (time.Duration, bool) {
 	if over == 0 || busy == 0 {
 		return 0, false
 	}
-	d := time.Duration(float64(busy) / float64(over) * float64(max(0, v.left-over)))
+	d := time.Duration(float64(busy) / float64(over) * float64(max(0, v.left+v.total(p)-v.s.job.Total-over)))
 	if len(waits) > 0 {
 		d += waits[0].Left
 	}
@@ -227,7 +238,9 @@ func (v *view) draw(p *mpb.Progress, bar *mpb.Bar) {
 			done = true
 		case <-tick.C:
 		}
-		bar.SetCurrent(min(v.done0+v.run.Progress().Done, v.s.job.Total-1)) // full only when it is over
+		p := v.run.Progress()
+		bar.SetTotal(v.total(p), false)
+		bar.SetCurrent(min(v.done0+p.Done, v.total(p)-1)) // full only when it is over
 	}
 	bar.SetCurrent(v.done0 + v.run.Progress().Done)
 	bar.Abort(false)
