@@ -194,7 +194,7 @@ func (x *Exchange) request(p part) (*http.Request, error) {
 	if slices.Contains([]string{"documents", "drives", "me", "sites"}, first) {
 		u.Path, u.RawPath = "/v1.0"+u.Path, ""
 	}
-	if slices.Contains([]string{batchPath, googleBatchPath, tokenPath}, u.Path) || strings.HasPrefix(u.Path, "/manifest.") {
+	if slices.Contains([]string{batchPath, googleBatchPath}, u.Path) || isToken(u.Path) || strings.HasPrefix(u.Path, "/manifest.") {
 		return nil, errors.New("this address cannot be asked for in a batch")
 	}
 	header := http.Header{}

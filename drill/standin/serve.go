@@ -117,7 +117,7 @@ func (x *Exchange) kind() string {
 		return journal.List
 	case path == batchPath || s.cfg.Google && path == googleBatchPath:
 		return journal.Batch
-	case path == tokenPath:
+	case isToken(path):
 		return journal.Token
 	}
 	return journal.Other

@@ -10,6 +10,12 @@ import (
 
 const tokenPath = "/token"
 
+// isToken reports whether a path is that of tokens: the service's own, or that of a tenant of
+// Microsoft's identity platform, /TENANT/oauth2/v2.0/token.
+func isToken(path string) bool {
+	return path == tokenPath || strings.HasSuffix(path, "/oauth2/v2.0/token")
+}
+
 // Tokens are those that a service takes as Authorization: Bearer. POST /token gives a new
 // one to whoever asks. Services can share them. Safe for concurrent use.
 type Tokens struct {

@@ -180,6 +180,7 @@ func (r result) says(t *testing.T, words ...string) {
 
 type status struct {
 	Job, State, Sink string
+	Listing          string
 	Documents        struct {
 		Total, Done, Pending int
 		InFlight             int `json:"in_flight"`
