@@ -171,5 +171,5 @@ func (x *Exchange) endThrottled(envelope *Exchange) {
 		end.Until = time.Now().Add(x.Hint.Wait)
 	}
 	end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
-	p.gate.settle(&op{permit: p, end: end, reply: reply{kind: answered}})
+	p.gate.settle(&op{permit: p, end: end, said: x.said, reply: reply{kind: answered, received: x.Received}})
 }

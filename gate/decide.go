@@ -118,7 +118,7 @@ func (g *Gate) collect() (ops []*op, queues []*queue, next time.Time) {
 	for _, q := range g.queues {
 		switch {
 		case len(q.waiters) == 0:
-		case len(ops) > 0 && q.blocked, !q.due.After(now):
+		case len(ops) > 0 && q.blocked, !q.due.After(now), tells(ops, q.keys):
 			queues = append(queues, q)
 		case next.IsZero() || q.due.Before(next):
 			next = q.due
@@ -136,7 +136,7 @@ type decision struct {
 
 	// What run decided; made anew at each call.
 	scopes  map[string]*dogear.Scope
-	rates   map[string]float64
+	paces   map[string]*pace
 	granted []verdict
 	asked   map[*queue]asked
 	at      time.Time
@@ -171,7 +171,6 @@ func (d *decision) keys() []string {
 // run decides on one docket: first what came back, then who may go.
 func (d *decision) run(k *dogear.Docket) {
 	d.scopes, d.at = k.Scopes, k.Now
-	d.rates = map[string]float64{}
 	d.granted, d.asked = nil, map[*queue]asked{}
 	paces := make(map[string]*pace, len(k.Scopes))
 	d.gate.mu.Lock()
@@ -189,8 +188,8 @@ func (d *decision) run(k *dogear.Docket) {
 	d.grant(k, paces)
 	for key, s := range k.Scopes {
 		paces[key].store(s)
-		d.rates[key] = paces[key].rate(s.Rate)
 	}
+	d.paces = paces
 }
 
 // apply settles one reply in every scope that the request belongs to.
@@ -218,6 +217,7 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 			until = s.NotBefore
 		}
 	}
+	o.tell(k, paces)
 	if o.end == nil {
 		return
 	}
@@ -298,6 +298,7 @@ func (d *decision) admit(k *dogear.Docket, paces map[string]*pace, w *waiter, n 
 	p := &Permit{N: n, gate: d.gate, request: w.request, granted: k.Now, stakes: make(map[string]stake, len(w.request.Scopes))}
 	p.request.N = n
 	p.request.Granted = k.Wall
+	slow(paces, w.request.Scopes, k.Now)
 	for _, key := range w.request.Scopes {
 		p.stakes[key] = admit(k.Scopes[key], paces[key], k.Now, n, w.request.Cost(key))
 	}
@@ -364,7 +365,7 @@ func (g *Gate) commit(d *decision, err error) {
 	}
 	for key, s := range d.scopes {
 		h := g.heard[key]
-		h.scope, h.rate = *s, d.rates[key]
+		h.scope, h.pace = *s, *d.paces[key]
 		h.generation = max(h.generation, s.Generation)
 		g.heard[key] = h
 	}

@@ -6,7 +6,7 @@
 // seconds. What comes back is settled: a throttle closes the scope for everybody who shares
 // the ledger, and after the wait one probe goes before the others follow at a pace.
 //
-// The decision is made of pure functions over a [dogear.Scope] and a moment (scope.go, pace.go);
+// The decision is made of pure functions over a [dogear.Scope] and a moment (scope.go, pace.go, steer.go);
 // gate.go queues and shares transactions around them; send.go puts requests on the wire.
 // [Transport] is all of it as an http.RoundTripper for any Go client.
 package gate
@@ -129,7 +129,7 @@ type Gate struct {
 type heard struct {
 	scope      dogear.Scope // as last seen in the ledger
 	generation int64        // may be ahead of scope's: a throttle that is not committed yet
-	rate       float64
+	pace       pace         // as last seen in the ledger
 }
 
 // queue holds the waiters of one set of scopes, in order.
@@ -252,7 +252,7 @@ func (g *Gate) Waiting() map[string]int {
 type View struct {
 	dogear.Scope
 	Left    time.Duration // of the wait
-	Rate    float64       // requests a second that the pace allows; 0 is unbounded
+	Rate    float64       // requests a second that the pace allows now; 0 is unbounded
 	Waiting int           // in this process
 }
 
@@ -267,10 +267,16 @@ func (g *Gate) View() []View {
 		if h.scope.Key == "" {
 			continue
 		}
-		out = append(out, View{Scope: h.scope, Left: max(0, h.scope.NotBefore.Sub(now)), Rate: h.rate, Waiting: waiting[key]})
+		out = append(out, View{Scope: h.scope, Left: max(0, h.scope.NotBefore.Sub(now)),
+			Rate: h.pace.rateAt(now.UnixNano(), h.scope.Rate), Waiting: waiting[key]})
 	}
 	return out
 }
 
-// Rate is the pace that a scope has agreed or learnt, in requests a second; 0 is unbounded.
-func Rate(s dogear.Scope) float64 { return paceOf(&s).rate(s.Rate) }
+// Rate is the pace that a scope has agreed or learnt, in requests a second, or the lower one
+// to which its service's word of what is left held it when it was last heard of or used; 0 is
+// unbounded.
+func Rate(s dogear.Scope) float64 {
+	p := paceOf(&s)
+	return p.rateAt(max(p.Last, p.Steer.At), s.Rate)
+}

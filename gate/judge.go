@@ -5,9 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/batch"
 	"github.com/dogear/dogear/hint"
 	"github.com/dogear/dogear/profile"
 	"github.com/dogear/dogear/wire"
@@ -30,21 +32,26 @@ func (g *Gate) profile(u *url.URL) *profile.Profile {
 // it, the beginning of its body, which stays to be read. Without a profile 429 is a throttle,
 // 503 and 529 are with a valid hint; 403 never is, and a 2xx closes nothing (RFC 6585,
 // section 4; RFC 9110, sections 10.2.3 and 15.6.4).
-func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, batch bool) {
+func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, isBatch bool) {
 	x.Response, x.Status = resp, resp.StatusCode
-	a := profile.Answer{Status: resp.StatusCode, Header: resp.Header, Received: time.Now(), Batch: batch}
+	a := profile.Answer{Status: resp.StatusCode, Header: resp.Header, Received: time.Now(), Batch: isBatch}
 	p := g.profile(req.URL)
 	switch {
-	case batch:
+	case isBatch:
 		a.Body = peek(resp, maxBatch)
 	case p.NeedsBody(resp.StatusCode, resp.Header):
 		a.Body = peek(resp, profile.BodyPrefix)
 	}
 	v := p.Judge(a)
+	if isBatch && !v.Throttled && p.Batch != nil {
+		v = judgeItems(p, a)
+	}
 	x.Hint, x.Means = v.Hint, v.Outcome
+	x.said = x.permit.told(p, req, resp.Header, a.Received)
 	if v.Throttled {
 		x.Outcome = dogear.Throttled
 		x.closes = x.permit.among(v.Closed(p.Belongs(req.Method, req.URL, g.cfg.Parts)))
+		x.waits = v.Waits
 		return
 	}
 	if x.Hint = v.Delay; !x.Hint.Valid() { // what speaks of this document alone
@@ -52,12 +59,44 @@ func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, batch 
 	}
 }
 
+// judgeItems judges a batch by its items, where the profile does not do that itself: one that
+// was refused closes scopes, and of several the latest hint counts (R3).
+func judgeItems(p *profile.Profile, a profile.Answer) (all profile.Verdict) {
+	items, err := batch.Decode(p.Batch.Form, a.Header.Get("Content-Type"), a.Body)
+	if err != nil && len(items) == 0 {
+		return all
+	}
+	for _, it := range items {
+		v := p.Judge(profile.Answer{Status: it.Status, Header: it.Header, Body: it.Body, Received: a.Received})
+		switch {
+		case !v.Throttled:
+			continue
+		case !all.Throttled:
+			all = v
+			continue
+		case len(all.Closes) > 0 && len(v.Closes) > 0:
+			all.Closes = append(slices.Clone(all.Closes), v.Closes...)
+		default:
+			all.Closes = nil
+		}
+		least := max(all.Hint.AtLeast, v.Hint.AtLeast)
+		if v.Hint.Valid() && (!all.Hint.Valid() || v.Hint.Wait > all.Hint.Wait) {
+			all.Hint = v.Hint
+		}
+		all.Hint.AtLeast = least
+		if len(all.Waits) == 0 {
+			all.Waits = v.Waits
+		}
+	}
+	return all
+}
+
 // among are those of the keys that the permit holds. Nil, all of the permit's, where it holds
 // none: the user may have named the scopes otherwise than the profile does.
 func (p *Permit) among(keys []string) []string {
 	var held []string
 	for _, k := range keys {
-		if _, ok := p.stakes[k]; ok {
+		if slices.Contains(p.request.Scopes, k) {
 			held = append(held, k)
 		}
 	}

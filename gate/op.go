@@ -10,9 +10,10 @@ import (
 type op struct {
 	permit *Permit
 	reply  reply
-	end    *dogear.End // nil: the request is still in flight
-	closes []string    // a throttle: of the permit's scopes, those that it closes; nil: all
-	keys   []string    // for a closing that no single request met; permit is nil then
+	end    *dogear.End       // nil: the request is still in flight
+	said   map[string][]left // what the answer tells is left of the scopes' quotas
+	closes []string          // a throttle: of the permit's scopes, those that it closes; nil: all
+	keys   []string          // for a closing that no single request met; permit is nil then
 	since  map[string]int64
 	done   chan struct{} // closed when committed or failed; nil if nobody waits
 	err    error

@@ -51,8 +51,14 @@ type pace struct {
 	Px  float64 `json:"px,omitempty"`  // the pace at which the refused request was admitted; 0 if none
 	Ref int     `json:"ref,omitempty"` // refusals
 
+	Steer  steer `json:"steer,omitzero"`   // what the service tells is left
+	Slowed bool  `json:"slowed,omitempty"` // that has held this cycle back
+	Doubt  int   `json:"doubt,omitempty"`  // events in a row that it did not prevent
+
 	// Flying is the scope's requests in flight, filled in from the docket.
 	Flying int `json:"-"`
+	// Beside says that another scope of the request that is admitted is held back.
+	Beside bool `json:"-"`
 }
 
 // paceOf reads what the scope has learnt. What another version wrote and this one cannot
@@ -66,7 +72,7 @@ func paceOf(s *dogear.Scope) *pace {
 		p.Lo = maxRate
 	}
 	if s.Rebooted { // instants of another boot mean nothing
-		p.TAT, p.T0, p.Last, p.N, p.X = 0, 0, 0, 0, 0
+		p.TAT, p.T0, p.Last, p.N, p.X, p.Steer = 0, 0, 0, 0, 0, steer{}
 	}
 	p.Flying = s.InFlight
 	return p
@@ -81,7 +87,7 @@ func (p *pace) store(s *dogear.Scope) {
 	s.Rebooted = false
 }
 
-// rate is the pace that holds now, in requests a second; 0 is unbounded.
+// rate is the pace that is agreed or learnt, in requests a second; 0 is unbounded.
 func (p *pace) rate(agreed float64) float64 {
 	switch {
 	case agreed > 0:
@@ -115,13 +121,13 @@ func (p *pace) answered() int { return max(0, p.Held-p.Flying) }
 
 // next is the earliest moment that the pace allows, at or after now.
 func (p *pace) next(now time.Time, agreed float64, burst int) time.Time {
-	r := p.rate(agreed)
-	if r == 0 {
-		return now
-	}
-	at := p.TAT
-	if agreed > 0 && burst > 1 {
-		at -= int64(float64(burst-1) * gap(r))
+	at := p.Steer.next(now.UnixNano())
+	if r := p.rate(agreed); r > 0 {
+		tat := p.TAT
+		if agreed > 0 && burst > 1 {
+			tat -= int64(float64(burst-1) * gap(r))
+		}
+		at = max(at, tat)
 	}
 	if t := time.Unix(0, at); t.After(now) {
 		return t
@@ -137,11 +143,12 @@ func (p *pace) admit(now time.Time, agreed, cost float64) {
 	at := now.UnixNano()
 	r := p.rate(agreed)
 	p.skipIdle(at, r)
+	slowed := p.steered(at, cost)
 	if r == 0 {
 		return
 	}
 	g := gap(r)
-	if float64(at) < float64(p.TAT)+math.Max(float64(catchUp), g/4) {
+	if !slowed && float64(at) < float64(p.TAT)+math.Max(float64(catchUp), g/4) {
 		p.Held++ // else it was short of work, which is no evidence
 		if agreed == 0 && p.wide() && float64(p.answered()) >= math.Max(minHold, trial*p.B) {
 			p.Lo, p.Held = r, 0 // it lasted
@@ -170,10 +177,11 @@ func (p *pace) skipIdle(at int64, rate float64) {
 }
 
 // giveBack returns what a request took that surely never left.
-func (p *pace) giveBack(agreed, cost float64) {
+func (p *pace) giveBack(granted time.Time, agreed, cost float64) {
 	if r := p.rate(agreed); r > 0 {
 		p.TAT -= int64(math.Min(gap(r)*cost, math.MaxInt64/4))
 	}
+	p.Steer.giveBack(granted, cost)
 }
 
 // refused notes a throttle. First is whether it opens an event that no probe met.
@@ -190,14 +198,15 @@ func (p *pace) refused(now time.Time, at float64, first bool) {
 func (p *pace) learn(now, notBefore, probed time.Time, agreed float64, burst int) {
 	defer func() {
 		p.N, p.T0, p.Last = 0, probed.UnixNano(), probed.UnixNano()
-		p.Held, p.X, p.Px, p.Ref = 0, 0, 0, 0
+		p.Held, p.X, p.Px, p.Ref, p.Slowed = 0, 0, 0, 0, false
 		p.Win = 1
 		if r := p.rate(agreed); r > 0 { // an agreed burst has to fill again
 			p.TAT = probed.UnixNano() + int64(gap(r)*float64(max(1, burst)))
 		}
 	}()
 	n := p.N
-	if p.X == 0 || n == 0 { // a wait that nobody's admission met, or a cycle that shows no rate
+	// A wait that nobody's admission met, or a cycle that shows no rate of its own.
+	if p.X == 0 || n == 0 || !p.shows(n) {
 		return
 	}
 	whole := math.Max(1e-3, seconds(notBefore.UnixNano()-p.T0))

@@ -3,6 +3,7 @@ package gate
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func TestScopeProperties(t *testing.T) {
 			"lose":    w.lose,
 			"crash":   w.crash,
 			"unsent":  w.unsent,
+			"tell":    w.tell,
 			"believe": w.roundTrip,
 		})
 	})
@@ -191,6 +193,19 @@ func (w *world) crash(t *rapid.T) {
 			delete(w.flying, n)
 		}
 	}
+}
+
+// tell is an answer that tells what is left, of now or of a while ago.
+func (w *world) tell(t *rapid.T) {
+	received := w.now.Add(-time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "ago")))
+	said := drawLeft(t)
+	w.step(func(p *pace) {
+		before := w.s
+		p.Steer.hear(w.now, said.bound(received, w.s.Concurrency))
+		if !reflect.DeepEqual(before, w.s) {
+			t.Fatalf("W10: what is left changed the scope: %+v, was %+v", w.s, before)
+		}
+	})
 }
 
 // roundTrip is what a row goes through between two transactions.

@@ -36,9 +36,10 @@ type reply struct {
 	kind     replyKind
 	hint     time.Duration // counted from at; valid only if hinted
 	hinted   bool
-	atLeast  time.Duration // the least that a back-off waits
-	received time.Time     // ledger's clock
-	by       string        // who met it
+	atLeast  time.Duration   // the least that a back-off waits
+	waits    []time.Duration // documented for want of a hint, by events in a row; the last repeats
+	received time.Time       // ledger's clock
+	by       string          // who met it
 }
 
 type replyKind uint8
@@ -52,6 +53,16 @@ const (
 	silent                      // no answer, or nobody saw it
 	unsent                      // surely never left
 )
+
+// least is the least that the nth event in a row without a hint waits: what the answer shows
+// all the same, and the penalty that the service documents. That is no hint: it comes with no
+// answer, so events that are waited out by it count towards the bound (W4).
+func (r reply) least(streak int) time.Duration {
+	if r.hinted || len(r.waits) == 0 {
+		return r.atLeast
+	}
+	return max(r.atLeast, r.waits[min(max(streak, 1), len(r.waits))-1])
+}
 
 // next reports when the scope's next request may leave. It reads no clock and changes
 // nothing. Blocked means that no moment is known: only a settlement can tell.
@@ -100,7 +111,7 @@ func later(s *dogear.Scope, t time.Time) bool {
 
 // admit takes one request numbered n from the scope, which next has just allowed.
 func admit(s *dogear.Scope, p *pace, now time.Time, n int64, cost float64) stake {
-	st := stake{generation: s.Generation, granted: now, rate: p.rate(s.Rate), cost: cost}
+	st := stake{generation: s.Generation, granted: now, rate: p.rateAt(now.UnixNano(), s.Rate), cost: cost}
 	if s.Probing {
 		st.probe = true
 		s.Probe = n
@@ -145,7 +156,7 @@ func settle(s *dogear.Scope, p *pace, now time.Time, st stake, r reply, pol poli
 			p.N += st.cost
 		}
 	case r.kind == unsent:
-		p.giveBack(s.Rate, st.cost)
+		p.giveBack(st.granted, s.Rate, st.cost)
 	case r.kind == answered || r.kind == serverFail:
 		if current && !s.Probing { // an answer of before the wait is no success of the scope
 			s.Streak = 0
@@ -154,11 +165,15 @@ func settle(s *dogear.Scope, p *pace, now time.Time, st stake, r reply, pol poli
 	}
 }
 
-// reopen ends the wait: the probe was answered.
+// reopen ends the wait: the probe was answered. What was told is left before it went is out
+// of date.
 func reopen(s *dogear.Scope, p *pace, now time.Time, probe stake) {
 	p.learn(now, s.NotBefore, probe.granted, s.Rate, s.Burst)
 	s.Probing, s.Probe, s.Streak = false, 0, 0
 	s.Hinted, s.Cause, s.SetBy = false, dogear.NoCause, ""
+	if p.Steer.At < probe.granted.UnixNano() {
+		p.Steer = steer{At: p.Steer.At}
+	}
 }
 
 // late is a throttle whose permit was granted before an event that is already counted: a
@@ -196,7 +211,7 @@ func event(s *dogear.Scope, p *pace, now time.Time, st stake, r reply, pol polic
 		s.Cause = dogear.ByHint
 	}
 	if !r.hinted || s.Streak > 1 {
-		if step := now.Add(max(pol.step(s.Streak), r.atLeast)); step.After(until) {
+		if step := now.Add(max(pol.step(s.Streak), r.least(s.Streak))); step.After(until) {
 			until = step
 			if r.hinted {
 				s.Cause = dogear.ByBackoff

@@ -34,7 +34,9 @@ type Exchange struct {
 	Err error
 
 	permit *Permit
-	closes []string // of the permit's scopes, those that the throttle closes; nil: all
+	closes []string          // of the permit's scopes, those that the throttle closes; nil: all
+	waits  []time.Duration   // what is documented to wait after it for want of a hint
+	said   map[string][]left // what the answer tells is left, by scope
 }
 
 // Send admits a request, sends it once and judges the answer's head. Ctx bounds the wait for
@@ -143,19 +145,9 @@ func (p *Permit) send(slot *wire.Slot, req *http.Request) *Exchange {
 		return x
 	}
 	if p.gate.judge(x, req, resp, len(p.items) > 0); x.Outcome != dogear.Throttled && x.Status < 500 { // a 5xx is no answer of an origin that is down
-		p.answered()
+		x.head()
 	}
 	return x
-}
-
-// answered tells the scopes for which this was the probe that an answer has begun.
-func (p *Permit) answered() {
-	for _, st := range p.stakes {
-		if st.probe {
-			p.gate.settle(&op{permit: p, reply: reply{kind: headOnly}})
-			return
-		}
-	}
 }
 
 // settleThrottle closes the scopes and returns when that is durable.
@@ -166,8 +158,8 @@ func (x *Exchange) settleThrottle() error {
 	if p.request.Doc != 0 && p.request.Kind != dogear.Check { // a check is no attempt
 		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
 	}
-	o := &op{permit: p, end: end, closes: x.closes, done: make(chan struct{}), reply: reply{
-		kind: throttling, hint: x.Hint.Wait, hinted: x.Hint.Valid(), atLeast: x.Hint.AtLeast,
+	o := &op{permit: p, end: end, said: x.said, closes: x.closes, done: make(chan struct{}), reply: reply{
+		kind: throttling, hint: x.Hint.Wait, hinted: x.Hint.Valid(), atLeast: x.Hint.AtLeast, waits: x.waits,
 		received: x.Received, by: p.gate.cfg.By,
 	}}
 	p.gate.settle(o)
@@ -215,7 +207,7 @@ func (x *Exchange) End(outcome dogear.Outcome, bytes int64, fate *dogear.Fate) {
 	case x.Status >= 500:
 		kind = serverFail
 	}
-	p.gate.settle(&op{permit: p, end: end, reply: reply{kind: kind, received: x.Received, by: p.gate.cfg.By}})
+	p.gate.settle(&op{permit: p, end: end, said: x.said, reply: reply{kind: kind, received: x.Received, by: p.gate.cfg.By}})
 }
 
 // end begins the record of a request's end, once.

@@ -57,7 +57,8 @@ type sim struct {
 	limit   limiter
 	latency time.Duration
 	workers int
-	whole   bool // hints in whole seconds, rounded up
+	whole   bool                          // hints in whole seconds, rounded up
+	tells   func(at time.Duration) []left // what answers tell is left; nil: they tell nothing
 	rng     *rand.Rand
 
 	s      dogear.Scope
@@ -148,15 +149,19 @@ func (m *sim) send(n int64, st stake) {
 		if m.whole {
 			wait = time.Duration(math.Ceil(wait.Seconds())) * time.Second
 		}
+		var said []left
+		if m.tells != nil {
+			said = m.tells(m.now)
+		}
 		took := m.jittered(0.8)
 		if !ok {
 			took = m.jittered(0.3)
 		}
-		m.at(m.now+took, func() { m.received(n, ok, wait) })
+		m.at(m.now+took, func() { m.received(n, ok, wait, said) })
 	})
 }
 
-func (m *sim) received(n int64, ok bool, wait time.Duration) {
+func (m *sim) received(n int64, ok bool, wait time.Duration, said []left) {
 	st := m.flying[n]
 	now := epoch.Add(m.now)
 	m.s.InFlight = len(m.flying)
@@ -175,6 +180,9 @@ func (m *sim) received(n int64, ok bool, wait time.Duration) {
 	}
 	settle(&m.s, p, now, st, r, m.pol)
 	delete(m.flying, n)
+	for _, l := range said {
+		p.Steer.hear(now, l.bound(now, concurrency(&m.s)))
+	}
 	p.store(&m.s)
 	m.ask()
 }

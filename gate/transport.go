@@ -109,7 +109,7 @@ func (t *Transport) sendOver(req *http.Request, r dogear.Request) (*Exchange, er
 		return x, x.settleThrottle()
 	}
 	if x.Status < 500 {
-		p.answered()
+		x.head()
 	}
 	return x, nil
 }

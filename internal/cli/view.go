@@ -112,8 +112,8 @@ func (v *view) plain() {
 		}
 		last = time.Now()
 		line := v.counts()
-		for _, w := range waits {
-			line += "; " + waitText(w)
+		for _, text := range v.holds(waits) {
+			line += "; " + text
 		}
 		fmt.Fprintln(v.call.Stderr, shown(line))
 	}
@@ -146,6 +146,23 @@ func (v *view) waits() []gate.View {
 	}
 	v.looked = now
 	return closed
+}
+
+// slow is a pace at which people wonder whether anything happens, in requests a second.
+const slow = 0.2
+
+// holds says why little or nothing is sent: scopes that wait, and such as go slowly.
+func (v *view) holds(waits []gate.View) (lines []string) {
+	for _, w := range waits {
+		lines = append(lines, waitText(w))
+	}
+	for _, s := range v.gate.View() {
+		if s.Left == 0 && s.Waiting > 0 && s.Rate > 0 && s.Rate < slow {
+			every := time.Duration(float64(time.Second) / s.Rate)
+			lines = append(lines, fmt.Sprintf("%s goes at one request in %s, %d behind it", s.Key, short(every), s.Waiting))
+		}
+	}
+	return lines
 }
 
 // counts is what there is to say of the run in one line.
@@ -217,8 +234,8 @@ func (v *view) live() {
 		mpb.PrependDecorators(text(v.counts)),
 		mpb.AppendDecorators(text(v.ends)),
 		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {
-			for _, s := range v.waits() {
-				if _, err := fmt.Fprintln(w, "  "+shown(waitText(s))); err != nil {
+			for _, text := range v.holds(v.waits()) {
+				if _, err := fmt.Fprintln(w, "  "+shown(text)); err != nil {
 					return err
 				}
 			}

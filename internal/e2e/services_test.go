@@ -135,7 +135,7 @@ func TestGoogleBatch(t *testing.T) {
 	t.Parallel()
 	const docs = 30
 	s := serve(t, standin.Config{First: 1, Last: docs, Google: true, Rules: []standin.Rule{
-		standin.On("/drive/v3/files/7", standin.First(1, standin.Refuse(standin.Refusal{Status: 403, Hint: &standin.Template{},
+		standin.On("/drive/v3/files/7", standin.Once(0, standin.Refuse(standin.Refusal{Status: 403, Hint: &standin.Template{},
 			Type: "application/json", Body: `{"error":{"errors":[{"reason":"userRateLimitExceeded"}]}}`}))),
 	}})
 	u := newUser(t)
@@ -147,7 +147,16 @@ func TestGoogleBatch(t *testing.T) {
 		all = append(all, s.URL(fmt.Sprintf("/drive/v3/files/%d?alt=media", n)))
 	}
 	u.write("l.txt", all...)
-	u.must(0, "read", "l.txt", "-o", "out", "--profile", "google-drive", "--base-url", s.URL(""), "--scope", "host", "--concurrency", "1", "--progress", "none", "--backoff-base", "100ms")
+	u.must(0, "read", "l.txt", "-o", "out", "--profile", "google-drive", "--base-url", s.URL(""), "--scope", "host", "--concurrency", "1", "--progress", "none", "--backoff-base", "1s")
+	var told time.Time
+	for _, a := range s.Journal.Arrivals(nil) {
+		if since := a.At.Sub(told); !told.IsZero() && since < time.Second/2 {
+			t.Errorf("arrival %d came %v after a batch with a refused item", a.N, since)
+		}
+		if told = (time.Time{}); a.Kind == journal.Batch {
+			told = a.Sent
+		}
+	}
 	batches, items, again, media := 0, 0, 0, 0
 	for _, a := range s.Journal.Arrivals(nil) {
 		switch {
