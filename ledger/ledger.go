@@ -28,6 +28,8 @@ var (
 	ErrLeaseLost = errors.New("this process was taken for dead: its lease ran out")
 	// ErrNoScope says that no scope has the key.
 	ErrNoScope = errors.New("no such scope")
+	// ErrNotRunning says that nobody runs the job.
+	ErrNotRunning = errors.New("nobody is running this job")
 	// ErrNoWait says that the scope is not closed.
 	ErrNoWait = errors.New("the scope is not waiting")
 )
@@ -78,15 +80,15 @@ type Settings struct {
 	MaxSize      int64         `json:"max_size,omitempty"`
 	BearerEnv    string        `json:"bearer_env,omitempty"`
 	BearerFile   string        `json:"bearer_file,omitempty"`
-	Profile      string        `json:"profile,omitempty"`  // a shipped name or a file, absolute; empty: by the host
-	BaseURL      string        `json:"base_url,omitempty"` // where the profile's service is
-	Batch        int           `json:"batch,omitempty"`    // the most items in a batch; zero: what the profile allows; negative: none
-	Identity     string        `json:"identity,omitempty"` // the name of the credential in scope keys
+	Profile      string        `json:"profile,omitempty"`    // a shipped name or a file, absolute; empty: by the host
+	BaseURL      string        `json:"base_url,omitempty"`   // where the profile's service is
+	Batch        int           `json:"batch,omitempty"`      // the most items in a batch; zero: what the profile allows; negative: none
+	Identity     string        `json:"identity,omitempty"`   // the name of the credential in scope keys
 	Login        string        `json:"login,omitempty"`      // app or person: tokens come from the tenant's authority
 	Tenant       string        `json:"tenant,omitempty"`     // in scope keys
 	ClientID     string        `json:"client_id,omitempty"`  // in scope keys
 	SecretEnv    string        `json:"secret_env,omitempty"` // the variable with the client's secret
-	Headers      []string      `json:"headers,omitempty"`  // templates such as "X-Team: ${TEAM}"
+	Headers      []string      `json:"headers,omitempty"`    // templates such as "X-Team: ${TEAM}"
 }
 
 // A Job is a fixed list of documents.
@@ -140,6 +142,13 @@ type Run struct {
 	Bytes     int64
 	PID       int
 	Live      bool // it goes on: its process is there
+}
+
+// A Worker is a process that helps with a run.
+type Worker struct {
+	PID   int
+	Host  string
+	Since time.Time // wall time at which it came to the ledger
 }
 
 // A Lane is the documents of a job that are read under one set of scopes.
@@ -236,6 +245,17 @@ type Store interface {
 	// again. It refuses with a [*RunningError].
 	Begin(ctx context.Context, job int64, deadline time.Time) (Run, error)
 	EndRun(ctx context.Context, run int64, reason dogear.StopReason) error
+	// Join lets this process help with the run of a job, and returns it: what it claims,
+	// sends and settles is the run's. The error matches [ErrNotRunning].
+	Join(ctx context.Context, job int64) (Run, error)
+	// Leave ends the help with a job. What is still in flight here is in doubt where a request
+	// is open, else pending.
+	Leave(ctx context.Context, job int64) error
+	// Others counts the job's documents that other holders have in flight. What dead holders
+	// left is settled by it, as Begin does.
+	Others(ctx context.Context, job int64) (int64, error)
+	// Workers are the processes that help with a run.
+	Workers(ctx context.Context, run int64) ([]Worker, error)
 	Runs(ctx context.Context, job int64) iter.Seq2[Run, error]
 	// Renew keeps this process's lease and says how many requests wait in each scope.
 	Renew(ctx context.Context, waiting map[string]int) error

@@ -33,7 +33,7 @@ type Ledger struct {
 
 // Test holds a kind of ledger to its promises. Empty makes an empty one.
 func Test(t *testing.T, empty func(t *testing.T) Ledger) {
-	for _, p := range slices.Concat(jobs, pages, documents, runs, requests, results, scopes) {
+	for _, p := range slices.Concat(jobs, pages, workers, documents, runs, requests, results, scopes) {
 		t.Run(p.name, func(t *testing.T) {
 			l := empty(t)
 			f := &fixture{T: t, Ledger: l}

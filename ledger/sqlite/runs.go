@@ -119,8 +119,8 @@ func (s *Store) EndRun(ctx context.Context, run int64, reason dogear.StopReason)
 		if job == 0 {
 			return errors.New("it has ended, or is not this process's")
 		}
-		doubted := map[int64]bool{}
-		if err := tx.conn.rows(readOpenDocs, func(r *sqlite.Stmt) { doubted[r.ColumnInt64(0)] = true }, me); err != nil {
+		doubted, err := tx.openDocs(me)
+		if err != nil {
 			return err
 		}
 		if err := tx.free(me, job, doubted); err != nil {
