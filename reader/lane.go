@@ -35,6 +35,7 @@ type lane struct {
 	halved  atomic.Int32   // how often the service refused a batch for its size
 	alone   atomic.Bool    // the service does not take batches: documents are read one by one
 	flushed bool           // since nothing could be claimed, all ends are in the ledger
+	last    bool           // since then no other process had a document in flight
 }
 
 // lanes runs every lane to its end.
@@ -47,7 +48,7 @@ func (r *run) lanes() {
 	}
 	var all sync.WaitGroup
 	for _, l := range list {
-		if l.Pending > 0 {
+		if l.Pending > 0 || r.Help {
 			all.Go(func() { r.lane(l, agreed) })
 		}
 	}
@@ -111,7 +112,7 @@ func (l *lane) feed() error {
 			return fmt.Errorf("claim documents: %w", err)
 		}
 		if len(docs) > 0 {
-			l.flushed = false
+			l.flushed, l.last = false, false
 			l.hand(docs)
 			continue
 		}
@@ -166,7 +167,14 @@ func (l *lane) idle() (done bool, err error) {
 		}
 		wait = min(wait, time.Second) // a sleeping machine's timers stop: look again
 	} else if !busy && l.flushed {
-		return true, nil
+		others, err := l.run.waitsForOthers()
+		if err != nil || !others && l.last {
+			return true, err
+		}
+		if l.last = !others; l.last { // what a dead one held is free now: look once more
+			return false, nil
+		}
+		wait = lookEvery
 	} else if !busy { // what ended last may not be in the ledger yet: it may have come back
 		l.flushed = true
 		return false, l.run.flush()

@@ -88,6 +88,8 @@ type Config struct {
 	Grace time.Duration
 	// Abort ends the grace at once when it is closed.
 	Abort <-chan struct{}
+	// Help joins a run that another process has begun. Its deadline is the run's.
+	Help bool
 	// Pages is the service that lists the job; nil: it was listed at once.
 	Pages Pages
 	// Listed is called when a listing in pages is complete, before anything of it is read.
@@ -196,6 +198,9 @@ func (x *Runner) Progress() Progress {
 // goroutine that it started, and the ledger has everything.
 func (x *Runner) Run(ctx context.Context) (Ending, error) {
 	r := x.r
+	if r.Help {
+		return r.help(ctx)
+	}
 	rec, err := r.Store.Begin(ctx, r.Job.ID, r.Deadline)
 	if err != nil {
 		return Ending{}, err
@@ -219,6 +224,13 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 		r.judgeEnd(&end)
 	}
 	end.Others = x.Progress().Others
+	if end.Reason != dogear.SinkFailed && end.Reason != dogear.LedgerFailed {
+		last, cancel := r.finishing(10 * time.Second)
+		if err := r.placeLeft(last); err != nil {
+			r.Log.Warn("the next run places the last results", "err", err)
+		}
+		cancel()
+	}
 	r.finish(&end)
 	return end, nil
 }
@@ -245,6 +257,9 @@ func (r *run) round(ctx context.Context, first bool) error {
 		}
 	})
 	saver.Go(r.save)
+	if r.Help {
+		all.Go(func() { r.watchRun(gateCtx) })
+	}
 
 	if r.listed(first) {
 		r.lanes()

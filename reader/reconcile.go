@@ -14,25 +14,8 @@ import (
 // settled get their names (K2), and documents whose result is missing or of another size
 // are pending again (K3). It reports how many those are.
 func (r *run) reconcile(ctx context.Context) (missing int64, err error) {
-	// Collected first: a sequence is not changed while it is read. They are one group.
-	var unplaced []ledger.Settlement
-	for row, err := range r.Store.Unplaced(ctx, r.Job.ID) {
-		if err != nil {
-			return 0, &Stop{Reason: dogear.LedgerFailed, Err: err}
-		}
-		unplaced = append(unplaced, row)
-	}
-	var placed []int64
-	for _, row := range unplaced {
-		if err := r.placeAgain(ctx, row); err != nil {
-			return 0, err
-		}
-		placed = append(placed, row.Doc)
-	}
-	if len(placed) > 0 {
-		if err := r.notePlaced(placed); err != nil {
-			return 0, err
-		}
+	if err := r.placeLeft(ctx); err != nil {
+		return 0, err
 	}
 	if missing, err = r.findMissing(ctx); err != nil {
 		return missing, err
@@ -45,6 +28,30 @@ func (r *run) reconcile(ctx context.Context) (missing int64, err error) {
 		return missing, &Stop{Reason: dogear.LedgerFailed, Err: err}
 	}
 	return missing, r.sweep(ctx)
+}
+
+// placeLeft gives results their names that were settled and not placed, by a process that did
+// not live to do it.
+func (r *run) placeLeft(ctx context.Context) error {
+	// Collected first: a sequence is not changed while it is read. They are one group.
+	var left []ledger.Settlement
+	for row, err := range r.Store.Unplaced(ctx, r.Job.ID) {
+		if err != nil {
+			return &Stop{Reason: dogear.LedgerFailed, Err: err}
+		}
+		left = append(left, row)
+	}
+	var placed []int64
+	for _, row := range left {
+		if err := r.placeAgain(ctx, row); err != nil {
+			return err
+		}
+		placed = append(placed, row.Doc)
+	}
+	if len(placed) == 0 {
+		return nil
+	}
+	return r.notePlaced(placed)
 }
 
 // placeAgain finishes what a crash may have cut between the ledger's commit and the rename.

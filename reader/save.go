@@ -235,6 +235,9 @@ func (r *run) place(ctx context.Context, d dogear.Document, row ledger.Settlemen
 		if err == nil {
 			return nil
 		}
+		if size, e := r.Sink.Size(row.Path); errors.Is(err, fs.ErrNotExist) && e == nil && size == row.Size {
+			return nil // another process of the run was quicker
+		}
 		if !errors.Is(err, fs.ErrExist) {
 			return &Stop{Reason: dogear.SinkFailed, Err: fmt.Errorf("place %s: %w", row.Path, err)}
 		}

@@ -55,6 +55,7 @@ type commands struct {
 	Plan      planCmd      `cmd:"" help:"Can a batch finish by then, under this quota? Nothing is sent."`
 	Profiles  profilesCmd  `cmd:"" help:"What is known of services: list, show, or check one's own."`
 	Drill     drillCmd     `cmd:"" help:"The stand-in service, and the judge of what any client sends."`
+	Worker    workerCmd    `cmd:"" help:"Help with a job that another process is running."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 

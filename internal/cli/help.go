@@ -19,6 +19,12 @@ const resumeHelp = `The job keeps its source, sink, scope, pace, caps and names 
 
 Exit codes: as those of read; 66 there is no such job; 75 another process is running it.`
 
+const workerHelp = `It joins the run of a job whose ledger and sink it shares: it has the run's deadline, caps and stop reason, and ends with it. SIGTERM finishes what is in flight and leaves; what a worker that dies had in flight goes to the others.
+
+  dogear read urls.txt --scope host -o out & dogear worker urls
+
+Exit codes: as those of read; 66 there is no such job; 75 nobody is running it.`
+
 const statusHelp = `  dogear status urls --json
 
 Exit codes: 0; 66 there is no such job; 74 the ledger failed.`

@@ -27,6 +27,7 @@ type round struct {
 	sources   *sources
 	flags     roundFlags
 	storeFlag string
+	help      bool // another process has begun the run
 }
 
 // run reads one round, shows it, and returns its end as an exit code.
@@ -38,8 +39,10 @@ func (c *call) run(s round) error {
 		return &usageError{err: err}
 	}
 	defer w.Close()
-	if err := c.confirm(s); err != nil {
-		return err
+	if !s.help {
+		if err := c.confirm(s); err != nil {
+			return err
+		}
 	}
 	end := s.flags.Deadline.at
 	if !s.flags.Deadline.given {
@@ -66,7 +69,7 @@ func (c *call) run(s round) error {
 	}
 	cfg := reader.Config{
 		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: credentials,
-		Log: newLog(v), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort,
+		Log: newLog(v), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort, Help: s.help,
 		Scopes: func(u *url.URL) []string { return scopesOf(s.job, s.sources.scopes(u)) },
 	}
 	if s.flags.Grace != nil {

@@ -70,6 +70,7 @@ type summary struct {
 	Requests  requestCounts   `json:"requests"`
 	Attempts  attemptCounts   `json:"attempts"`
 	LastRun   *runSummary     `json:"last_run,omitempty"`
+	Workers   []workerSummary `json:"workers,omitempty"`
 	Scopes    []*scopeSummary `json:"scopes"`
 
 	folder string // the sink, absolute: for people, who may be elsewhere
@@ -119,6 +120,12 @@ type runSummary struct {
 	Deadline   string        `json:"deadline,omitempty"`
 	Requests   requestCounts `json:"requests"`
 	Documents  doneCount     `json:"documents"`
+}
+
+type workerSummary struct {
+	PID   int    `json:"pid"`
+	Host  string `json:"host"`
+	Since string `json:"since"`
 }
 
 type doneCount struct {
@@ -171,6 +178,13 @@ func summarize(ctx context.Context, s ledger.Store, job ledger.Job) (summary, er
 		sum.LastRun = runSummaryOf(last)
 		if last.Live {
 			sum.State = "running"
+			workers, err := s.Workers(ctx, last.ID)
+			if err != nil {
+				return sum, err
+			}
+			for _, w := range workers {
+				sum.Workers = append(sum.Workers, workerSummary{w.PID, w.Host, stamp(w.Since)})
+			}
 		}
 	}
 	sum.Documents.settle(counts.Open, last.Live)
@@ -246,6 +260,9 @@ func (s summary) text() string {
 	fmt.Fprintf(w, "  sink\t%s\n", s.folder)
 	if r := s.LastRun; r != nil {
 		fmt.Fprintf(w, "  last run\t%d: %s\n", r.ID, orElse(r.StopReason, s.State+" since "+r.StartedAt))
+	}
+	for _, k := range s.Workers {
+		fmt.Fprintf(w, "  worker\tprocess %d on %s since %s\n", k.PID, k.Host, k.Since)
 	}
 	for _, sc := range s.Scopes {
 		fmt.Fprintf(w, "  scope\t%s\n", sc.text())

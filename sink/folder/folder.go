@@ -55,6 +55,12 @@ func (e *OtherJobError) Error() string {
 		e.Dir, e.Owner, markName)
 }
 
+// Marked reports whether a folder is there, and holds the results of some job.
+func Marked(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, markName))
+	return err == nil
+}
+
 // Open opens the folder for the job that owner names, which should name its ledger too. A
 // folder that does not exist is made, readable by its user only. What else lies there stays
 // as it is. It proves that the folder can be written.

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/sink/folder"
+)
+
+type workerCmd struct {
+	Job      string         `arg:"" help:"The job's name."`
+	Grace    *time.Duration `help:"For requests in flight at the end. Default: 10s." placeholder:"DURATION"`
+	Progress string         `help:"How progress is shown: ${enum}." enum:"auto,plain,none" default:"auto"`
+	JSON     bool           `name:"json" help:"Print the job's summary as JSON at the end."`
+	storeFlag
+}
+
+// Help is the text behind --help.
+func (workerCmd) Help() string { return workerHelp }
+
+// Run reads with the process that runs the job, until its run ends.
+func (r *workerCmd) Run(c *call) error {
+	flags := roundFlags{Grace: r.Grace, Progress: r.Progress, JSON: r.JSON}
+	if err := flags.check(); err != nil {
+		return err
+	}
+	s, err := c.open(r.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	job, err := c.job(s, r.Job)
+	if err != nil {
+		return err
+	}
+	run, err := liveRun(c.ctx, s, job.ID)
+	switch {
+	case errors.Is(err, ledger.ErrNotRunning):
+		return &codedError{code: exitTemporary, err: fmt.Errorf("nobody is running job %s: a worker helps with a run", job.Name),
+			try: "dogear resume " + job.Name + storeArg(r.Store)}
+	case err != nil:
+		return &codedError{code: exitIO, err: err}
+	}
+	if err := checkCredentials(job.Settings); err != nil {
+		return err
+	}
+	sources, err := reopenSources(c, job.Settings)
+	if err != nil {
+		return err
+	}
+	defer sources.close()
+	if !folder.Marked(job.Settings.Sink) {
+		return &codedError{code: exitCantCreate, err: fmt.Errorf("the job's folder %s is not here: workers save into one that they share", job.Settings.Sink)}
+	}
+	out, err := openFolder(s, job.Name, job.Settings)
+	if err != nil {
+		return err
+	}
+	flags.Deadline = deadline{at: run.Deadline, given: true}
+	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: flags, storeFlag: r.Store, help: true})
+}
+
+// liveRun is the run of a job that goes on. The error matches [ledger.ErrNotRunning].
+func liveRun(ctx context.Context, s ledger.Store, job int64) (ledger.Run, error) {
+	for run, err := range s.Runs(ctx, job) {
+		if err != nil || run.Live {
+			return run, err
+		}
+	}
+	return ledger.Run{}, ledger.ErrNotRunning
+}
