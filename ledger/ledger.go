@@ -78,15 +78,15 @@ type Settings struct {
 	MaxSize      int64         `json:"max_size,omitempty"`
 	BearerEnv    string        `json:"bearer_env,omitempty"`
 	BearerFile   string        `json:"bearer_file,omitempty"`
-	Profile      string        `json:"profile,omitempty"`  // a shipped name or a file, absolute; empty: by the host
-	BaseURL      string        `json:"base_url,omitempty"` // where the profile's service is
-	Batch        int           `json:"batch,omitempty"`    // the most items in a batch; zero: what the profile allows; negative: none
-	Identity     string        `json:"identity,omitempty"` // the name of the credential in scope keys
+	Profile      string        `json:"profile,omitempty"`    // a shipped name or a file, absolute; empty: by the host
+	BaseURL      string        `json:"base_url,omitempty"`   // where the profile's service is
+	Batch        int           `json:"batch,omitempty"`      // the most items in a batch; zero: what the profile allows; negative: none
+	Identity     string        `json:"identity,omitempty"`   // the name of the credential in scope keys
 	Login        string        `json:"login,omitempty"`      // app or person: tokens come from the tenant's authority
 	Tenant       string        `json:"tenant,omitempty"`     // in scope keys
 	ClientID     string        `json:"client_id,omitempty"`  // in scope keys
 	SecretEnv    string        `json:"secret_env,omitempty"` // the variable with the client's secret
-	Headers      []string      `json:"headers,omitempty"`  // templates such as "X-Team: ${TEAM}"
+	Headers      []string      `json:"headers,omitempty"`    // templates such as "X-Team: ${TEAM}"
 }
 
 // A Job is a fixed list of documents.
