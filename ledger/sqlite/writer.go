@@ -283,16 +283,19 @@ func (s *Store) rollback() {
 	}
 }
 
-// refuse tells a call, and all that wait behind it, that the writer cannot go on.
-func (s *Store) refuse(c *call, err error) {
-	for {
-		if c.taken.CompareAndSwap(false, true) {
-			c.done <- err
-		}
+// refuse tells a call, and all that wait behind it by now, that the writer cannot go on. Who
+// comes later, as a caller that was told and tries again, is not meant.
+func (s *Store) refuse(first *call, err error) {
+	refused := take(nil, first)
+	for waiting := true; waiting; {
 		select {
-		case c = <-s.queue:
+		case c := <-s.queue:
+			refused = take(refused, c)
 		default:
-			return
+			waiting = false
 		}
+	}
+	for _, c := range refused {
+		c.done <- err
 	}
 }
