@@ -140,7 +140,16 @@ func (l *lane) sendBatch(b *bundle) {
 	}
 	rec := dogear.Request{Job: r.Job.ID, Run: r.id, Scopes: l.keys, Kind: dogear.Batch}
 	home := b.items[0].home
-	x, parts, unknown, err := r.sendBatch(l.open, b.form, req, rec, items, r.signed(home))
+	sign := r.signed(home)
+	x, parts, unknown, err := r.sendBatch(l.open, b.form, req, rec, items, func(req *http.Request) error {
+		err := sign(req)
+		if with := req.Header.Get("Authorization"); with != "" { // an item may be refused for it
+			for _, item := range b.reqs {
+				item.Header.Set("Authorization", with)
+			}
+		}
+		return err
+	})
 	if err != nil {
 		for _, a := range b.items {
 			r.giveBack([]dogear.Fate{{Doc: a.doc.Seq, State: dogear.Pending}})

@@ -190,7 +190,9 @@ func (p *paging) take(page dogear.Page) error {
 		return refusedSource(errors.New("the listing repeats a cursor: it would never end"))
 	}
 	p.seen[id] = true
-	got, err := p.Store.AddPage(p.dispatch, p.Job.ID, page)
+	ctx, cancel := p.finishing(30 * time.Second) // a page that came is kept, though the run is ending
+	defer cancel()
+	got, err := p.Store.AddPage(ctx, p.Job.ID, page)
 	if err != nil {
 		return err
 	}

@@ -49,10 +49,13 @@ func (r *resumeCmd) Run(c *call) error {
 		return err
 	}
 	defer sources.close()
-	if !same(before, job.Settings) {
+	changed := !same(before, job.Settings)
+	if changed {
 		if err := s.SetSettings(c.ctx, job.ID, job.Settings); err != nil {
 			return &codedError{code: exitIO, err: err}
 		}
+	}
+	if changed || sources.drives != nil { // a run may have died between listing and this
 		if err := rescope(c.ctx, s, job); err != nil {
 			return err
 		}
