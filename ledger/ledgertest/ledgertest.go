@@ -33,10 +33,10 @@ type Ledger struct {
 
 // Test holds a kind of ledger to its promises. Empty makes an empty one.
 func Test(t *testing.T, empty func(t *testing.T) Ledger) {
-	for _, p := range slices.Concat(jobs, pages, workers, documents, runs, requests, results, scopes) {
+	for _, p := range slices.Concat(jobs, pages, workers, exports, documents, runs, requests, results, scopes) {
 		t.Run(p.name, func(t *testing.T) {
 			l := empty(t)
-			f := &fixture{T: t, Ledger: l}
+			f := &fixture{T: t, Ledger: l, empty: empty}
 			f.Store = f.open()
 			p.test(f)
 		})
@@ -54,6 +54,7 @@ type fixture struct {
 	*testing.T
 	Ledger
 	ledger.Store
+	empty func(*testing.T) Ledger
 }
 
 // open opens the ledger once more.
