@@ -56,6 +56,7 @@ type commands struct {
 	Profiles  profilesCmd  `cmd:"" help:"What is known of services: list, show, or check one's own."`
 	Drill     drillCmd     `cmd:"" help:"The stand-in service, and the judge of what any client sends."`
 	Worker    workerCmd    `cmd:"" help:"Help with a job that another process is running."`
+	Ledger    ledgerCmd    `cmd:"" help:"Move a ledger: export and import."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/sink/folder"
+)
+
+type ledgerCmd struct {
+	Export exportCmd `cmd:"" help:"Write all of the ledger into a file."`
+	Import importCmd `cmd:"" help:"Take what was exported from another ledger."`
+}
+
+// Help is the text behind --help.
+func (ledgerCmd) Help() string { return ledgerHelp }
+
+// exported is the first line of an exported ledger, and the last: a file without the last one
+// was cut.
+type exported struct {
+	Ledger  int    `json:"dogear_ledger,omitempty"` // the form of the lines between
+	By      string `json:"by,omitempty"`
+	End     bool   `json:"end,omitempty"`
+	Records int64  `json:"records,omitempty"`
+}
+
+const exportForm = 1
+
+type exportCmd struct {
+	File string `arg:"" help:"A file that does not exist, or - for standard output."`
+	storeFlag
+}
+
+// Run writes the ledger.
+func (r *exportCmd) Run(c *call) (err error) {
+	s, err := c.open(r.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	out := io.Writer(c.Stdout)
+	if r.File != "-" {
+		f, err := os.OpenFile(r.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return &codedError{code: exitCantCreate, err: err}
+		}
+		defer func() {
+			if e := errors.Join(f.Sync(), f.Close()); e != nil && err == nil {
+				err = &codedError{code: exitCantCreate, err: e}
+			}
+			if err != nil {
+				_ = os.Remove(r.File) // half a ledger is none
+			}
+		}()
+		out = f
+	}
+	n, err := writeRecords(out, s.Export(c.ctx))
+	switch running, is := errors.AsType[*ledger.RunningError](err); {
+	case is:
+		return &codedError{code: exitTemporary, err: running, try: "again when it has ended"}
+	case err != nil:
+		return &codedError{code: exitIO, err: err}
+	}
+	fmt.Fprintf(c.Stderr, "dogear: %d records of %s\n", n, s.Where())
+	return nil
+}
+
+func writeRecords(out io.Writer, records iter.Seq2[ledger.Record, error]) (n int64, err error) {
+	w := bufio.NewWriterSize(out, 1<<20)
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	if err := lines.Encode(exported{Ledger: exportForm, By: "dogear " + version()}); err != nil {
+		return 0, err
+	}
+	for r, err := range records {
+		if err == nil {
+			err = lines.Encode(r)
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	if err := lines.Encode(exported{End: true, Records: n}); err != nil {
+		return n, err
+	}
+	return n, w.Flush()
+}
+
+type importCmd struct {
+	File string `arg:"" help:"What dogear ledger export wrote, or - for standard input."`
+	storeFlag
+}
+
+// Run takes an exported ledger.
+func (r *importCmd) Run(c *call) error {
+	in := c.Stdin
+	if r.File != "-" {
+		f, err := os.Open(r.File)
+		if err != nil {
+			code := exitNoInput
+			if !errors.Is(err, fs.ErrNotExist) {
+				code = exitIO
+			}
+			return &codedError{code: code, err: err}
+		}
+		defer f.Close()
+		in = f
+	}
+	s, err := c.open(r.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var n int64
+	err = s.Import(c.ctx, readRecords(in, &n), folder.Fold)
+	switch wrong, is := errors.AsType[*exportError](err); {
+	case is:
+		return &codedError{code: exitData, err: wrong}
+	case errors.Is(err, ledger.ErrJobExists):
+		return &usageError{err: fmt.Errorf("nothing was imported: %w", err), try: "dogear forget, or another ledger with --store"}
+	case c.ctx.Err() != nil:
+		return &codedError{code: cancelCode(c.ctx), err: errors.New("stopped: nothing was imported")}
+	case err != nil:
+		return &codedError{code: exitIO, err: err}
+	}
+	fmt.Fprintf(c.Stderr, "dogear: %d records into %s\n", n, s.Where())
+	return nil
+}
+
+// An exportError says what is wrong with a file that should be an exported ledger.
+type exportError struct{ what string }
+
+func (e *exportError) Error() string { return "nothing was imported: " + e.what }
+
+// readRecords reads an exported ledger to its end, and counts.
+func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
+	return func(yield func(ledger.Record, error) bool) {
+		fail := func(format string, args ...any) {
+			yield(ledger.Record{}, &exportError{fmt.Sprintf(format, args...)})
+		}
+		lines := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
+		var head exported
+		if err := lines.Decode(&head); err != nil || head.Ledger == 0 {
+			fail("it is no exported ledger")
+			return
+		}
+		if head.Ledger != exportForm {
+			fail("it is of a newer dogear (%s)", head.By)
+			return
+		}
+		for {
+			var line struct {
+				ledger.Record
+				exported
+			}
+			if err := lines.Decode(&line); err != nil {
+				fail("it is cut or broken after %d records", *n)
+				return
+			}
+			if line.End {
+				if line.Records != *n {
+					fail("it has %d records and says %d", *n, line.Records)
+				}
+				return
+			}
+			*n++
+			if !yield(line.Record, nil) {
+				return
+			}
+		}
+	}
+}
