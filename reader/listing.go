@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -168,7 +169,7 @@ func (p *paging) read(req *http.Request, x *gate.Exchange, body []byte) (*dogear
 	case outcome == dogear.Transient && x.Status/100 != 3:
 		return nil, p.failed(reason, x.Hint.Wait)
 	}
-	return nil, refusedSource(fmt.Errorf("%s answered the listing with %s", req.URL.Host, reason))
+	return nil, refusedSource(fmt.Errorf("%s answered the listing of %s with %s", req.URL.Host, dogear.StripText(strings.Join(p.set.Source, ", ")), reason))
 }
 
 // begin begins the listing again: what the job has is not listed twice.

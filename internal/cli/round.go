@@ -290,7 +290,7 @@ func (c *call) say(s round, end reader.Ending) {
 		}
 	}
 	fmt.Fprintf(w, "; %d requests sent, %d throttled\n", counts.Sent, counts.Throttled)
-	if s.job.Listing {
+	if s.job.Listing && total > 0 {
 		fmt.Fprintf(w, "  the listing is not complete: there may be more documents, and none was read yet\n")
 	}
 	if end.Others > 0 {

@@ -306,7 +306,7 @@ func TestDriveBadListings(t *testing.T) {
 			s := fakeGraph(t, tt.page)
 			u := newUser(t)
 			r := u.must(tt.code, "read", "msgraph:drive/D1", "--base-url", s.URL, "-o", "out", "--progress", "none", "--attempts", "3", "--backoff-base", "10ms", "--rate", "1000/s", "--burst", "100")
-			r.says(t, tt.says, "listing is not complete")
+			r.says(t, tt.says)
 		})
 	}
 	t.Cleanup(func() {

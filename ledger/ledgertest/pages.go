@@ -191,7 +191,7 @@ func testPagesChanges(f *fixture) {
 	if j := f.again(job); j.Cursor != "later" || j.Total != 6 || j.Listing {
 		f.Errorf("%+v: a job never grows", j)
 	}
-	for c := range f.ChangedDocuments(f.ctx(), job.ID) {
+	for _, c := range collect(f, f.ChangedDocuments(f.ctx(), job.ID)) {
 		if c.ID != other.ID || c.Found != other.Version {
 			f.Errorf("changed: %s, found %s", c.ID, c.Found)
 		}
