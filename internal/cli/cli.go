@@ -132,7 +132,7 @@ type call struct {
 }
 
 // open opens the ledger: the flag, the environment, or the user's own.
-func (c *call) open(flag string) (*sqlite.Store, error) {
+func (c *call) open(flag string) (ledger.Store, error) {
 	path := flag
 	if path == "" {
 		path = os.Getenv("DOGEAR_STORE")

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dogear/dogear/gate"
-	"github.com/dogear/dogear/ledger/sqlite"
+	"github.com/dogear/dogear/ledger"
 	"github.com/dogear/dogear/wire"
 )
 
@@ -67,7 +67,7 @@ func (cmd *drillGetCmd) Run(c *call) (err error) {
 	return printSent(c, s)
 }
 
-func printSent(c *call, s *sqlite.Store) error {
+func printSent(c *call, s ledger.Store) error {
 	n := 0
 	for r, err := range s.Requests(c.ctx, 0) { // of no job
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
-	"github.com/dogear/dogear/ledger/sqlite"
 	"github.com/dogear/dogear/sink/folder"
 	"github.com/dogear/dogear/source/list"
 )
@@ -125,7 +124,7 @@ func (r *readCmd) Run(c *call) error {
 }
 
 // openSink checks that neither the job's name nor its folder is in use, and opens the folder.
-func (r *readCmd) openSink(c *call, s *sqlite.Store, name string, set ledger.Settings) (*folder.Sink, error) {
+func (r *readCmd) openSink(c *call, s ledger.Store, name string, set ledger.Settings) (*folder.Sink, error) {
 	if _, err := s.Job(c.ctx, name); err == nil {
 		return nil, &usageError{err: fmt.Errorf("job %q exists: it was not touched", name), try: "dogear resume " + name}
 	} else if !errors.Is(err, ledger.ErrNoJob) {
@@ -150,7 +149,7 @@ func openFolder(s ledger.Store, name string, set ledger.Settings) (*folder.Sink,
 }
 
 // list makes the job of everything that the sources name.
-func (c *call) list(s *sqlite.Store, name string, set ledger.Settings, sources *sources) (ledger.Job, error) {
+func (c *call) list(s ledger.Store, name string, set ledger.Settings, sources *sources) (ledger.Job, error) {
 	job, repeats, err := s.Create(c.ctx, name, set, sources.documents(c.ctx))
 	if err != nil {
 		return job, listError(c.ctx, err, name)
