@@ -58,12 +58,12 @@ func (remainingCmd) Help() string { return remainingHelp }
 
 type remainingRow struct {
 	ID        string `json:"id"`
-	Name      string `json:"name,omitempty"` // where the id does not tell it
 	Version   string `json:"version,omitempty"`
 	State     string `json:"state"`
 	Attempts  int    `json:"attempts"`
 	NotBefore string `json:"not_before,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+	Name      string `json:"name,omitempty"` // where the id does not tell it
 }
 
 // Run prints what is not done.
@@ -77,7 +77,7 @@ func (r *remainingCmd) Run(c *call) error {
 		}
 		return rows(c, r.JSON, s.Remaining(c.ctx, job.ID), func(d ledger.Remaining) any {
 			d.NotBefore = when(job, d)
-			return remainingRow{d.ID, named(d), d.Version, d.State.String(), d.Attempts, stamp(d.NotBefore), reason(d)}
+			return remainingRow{d.ID, d.Version, d.State.String(), d.Attempts, stamp(d.NotBefore), reason(d), named(d)}
 		}, func(d ledger.Remaining) string {
 			d.NotBefore = when(job, d)
 			line := fmt.Sprintf("%-9s %d  %s", d.State, d.Attempts, strings.TrimSpace(d.ID+"  "+shown(named(d))))
@@ -123,17 +123,19 @@ type changedCmd struct{ jobQuery }
 // changedRow is one document whose version is no longer the job's.
 type changedRow struct {
 	ID      string `json:"id"`
-	Name    string `json:"name,omitempty"` // where the id does not tell it
 	Version string `json:"version,omitempty"`
 	Found   string `json:"found,omitempty"`
+	Name    string `json:"name,omitempty"` // where the id does not tell it
 }
 
 // Run prints documents whose version is no longer the job's.
 func (r *changedCmd) Run(c *call) error {
 	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
 		return rows(c, r.JSON, onlyChanged(s.Remaining(c.ctx, job.ID)),
-			func(d ledger.Remaining) any { return changedRow{d.ID, named(d), d.Version, d.Found} },
-			func(d ledger.Remaining) string { return fmt.Sprintf("%s  %s → %s", strings.TrimSpace(d.ID+"  "+shown(named(d))), d.Version, d.Found) })
+			func(d ledger.Remaining) any { return changedRow{d.ID, d.Version, d.Found, named(d)} },
+			func(d ledger.Remaining) string {
+				return fmt.Sprintf("%s  %s → %s", strings.TrimSpace(d.ID+"  "+shown(named(d))), d.Version, d.Found)
+			})
 	})
 }
 
