@@ -43,8 +43,12 @@ func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, isBatc
 		a.Body = peek(resp, profile.BodyPrefix)
 	}
 	v := p.Judge(a)
-	if isBatch && !v.Throttled && p.Batch != nil {
-		v = judgeItems(p, a)
+	if isBatch && p.Batch != nil {
+		items, _ := batch.Decode(p.Batch.Form, a.Header.Get("Content-Type"), a.Body) // what is broken is missing
+		if !v.Throttled {
+			v = judgeItems(p, a, items)
+		}
+		x.partly = slices.ContainsFunc(items, func(it batch.Answer) bool { return it.Status >= 200 && it.Status < 400 })
 	}
 	x.Hint, x.Means = v.Hint, v.Outcome
 	x.said = x.permit.told(p, req, resp.Header, a.Received)
@@ -61,11 +65,7 @@ func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, isBatc
 
 // judgeItems judges a batch by its items, where the profile does not do that itself: one that
 // was refused closes scopes, and of several the latest hint counts (R3).
-func judgeItems(p *profile.Profile, a profile.Answer) (all profile.Verdict) {
-	items, err := batch.Decode(p.Batch.Form, a.Header.Get("Content-Type"), a.Body)
-	if err != nil && len(items) == 0 {
-		return all
-	}
+func judgeItems(p *profile.Profile, a profile.Answer, items []batch.Answer) (all profile.Verdict) {
 	for _, it := range items {
 		v := p.Judge(profile.Answer{Status: it.Status, Header: it.Header, Body: it.Body, Received: a.Received})
 		switch {

@@ -38,6 +38,7 @@ type reply struct {
 	hinted   bool
 	atLeast  time.Duration   // the least that a back-off waits
 	waits    []time.Duration // documented for want of a hint, by events in a row; the last repeats
+	partly   bool            // a batch of which the service took some items: the row of events begins anew
 	received time.Time       // ledger's clock
 	by       string          // who met it
 }
@@ -194,6 +195,9 @@ func late(s *dogear.Scope, p *pace, now time.Time, r reply) {
 // pace move once, here.
 func event(s *dogear.Scope, p *pace, now time.Time, st stake, r reply, pol policy) {
 	s.Generation++
+	if r.partly {
+		s.Streak = 0
+	}
 	s.Streak++
 	s.Hinted = r.hinted
 	s.Probing, s.Probe = true, 0

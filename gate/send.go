@@ -35,6 +35,7 @@ type Exchange struct {
 
 	permit *Permit
 	closes []string          // of the permit's scopes, those that the throttle closes; nil: all
+	partly bool              // of a batch the service took some items
 	waits  []time.Duration   // what is documented to wait after it for want of a hint
 	said   map[string][]left // what the answer tells is left, by scope
 }
@@ -159,7 +160,7 @@ func (x *Exchange) settleThrottle() error {
 		end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
 	}
 	o := &op{permit: p, end: end, said: x.said, closes: x.closes, done: make(chan struct{}), reply: reply{
-		kind: throttling, hint: x.Hint.Wait, hinted: x.Hint.Valid(), atLeast: x.Hint.AtLeast, waits: x.waits,
+		kind: throttling, hint: x.Hint.Wait, hinted: x.Hint.Valid(), atLeast: x.Hint.AtLeast, waits: x.waits, partly: x.partly,
 		received: x.Received, by: p.gate.cfg.By,
 	}}
 	p.gate.settle(o)

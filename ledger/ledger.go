@@ -82,6 +82,7 @@ type Settings struct {
 	BearerFile   string        `json:"bearer_file,omitempty"`
 	Profile      string        `json:"profile,omitempty"`    // a shipped name or a file, absolute; empty: by the host
 	BaseURL      string        `json:"base_url,omitempty"`   // where the profile's service is
+	Tier         string        `json:"tier,omitempty"`       // which of the profile's plans applies; empty: its first
 	Batch        int           `json:"batch,omitempty"`      // the most items in a batch; zero: what the profile allows; negative: none
 	Identity     string        `json:"identity,omitempty"`   // the name of the credential in scope keys
 	Login        string        `json:"login,omitempty"`      // app or person: tokens come from the tenant's authority
@@ -162,6 +163,7 @@ type Lane struct {
 type Remaining struct {
 	Seq       int64
 	ID        string
+	Name      string
 	Version   string // the job's
 	Found     string // the source's, where it is another
 	State     dogear.State

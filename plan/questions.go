@@ -98,6 +98,9 @@ func (w *writer) deadline() []block {
 			read = "dogear read SOURCE --profile " + argument(w.p.ask.File)
 		}
 	}
+	if w.p.ask.Tier != "" {
+		read += " --tier " + argument(w.p.ask.Tier)
+	}
 	if w.p.ask.Base != "" && w.p.ask.Profile != nil {
 		read += " --base-url " + argument(w.p.ask.Base)
 	}

@@ -187,7 +187,7 @@ func (p *paging) begin(cursor string) error {
 // take adds a page to the job.
 func (p *paging) take(page dogear.Page) error {
 	id := maphash.String(cursorSeed, page.Cursor)
-	if p.seen[id] || page.Cursor == p.cursor && !page.Last {
+	if !page.Last && (p.seen[id] || page.Cursor == p.cursor) {
 		return refusedSource(errors.New("the listing repeats a cursor: it would never end"))
 	}
 	p.seen[id] = true

@@ -96,6 +96,8 @@ type Config struct {
 	Listed func(context.Context) error
 	// Scopes names the scopes of an address.
 	Scopes func(*url.URL) []string
+	// TokenScopes names those of the address that gives tokens.
+	TokenScopes func(*url.URL) []string
 	// Batch is the service's batch call through which an address can be read, and the most
 	// items to put into one; nil, or nil from it: it is read by itself.
 	Batch func(*url.URL) (form *profile.Batch, most int)

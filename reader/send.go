@@ -24,11 +24,32 @@ const maxRenewals = 5
 
 var errShortLived = fmt.Errorf("%w: each one had expired before a request could leave", ErrNoCredential)
 
+// renewWithin is how long a request that may leave waits for another credential: its permit is
+// good for two seconds.
+const renewWithin = time.Second
+
+// renewing signs with another credential where the one at hand has expired and another comes
+// at once; else the permit goes back.
+func (r *run) renewing(ctx context.Context, sign func(*http.Request) error) func(*http.Request) error {
+	return func(req *http.Request) error {
+		err := sign(req)
+		if !errors.Is(err, ErrExpired) {
+			return err
+		}
+		soon, cancel := context.WithTimeout(ctx, renewWithin)
+		defer cancel()
+		if _, e := r.Credentials.Renew(soon, nil, tokens{r, soon}); e != nil {
+			return err
+		}
+		return sign(req)
+	}
+}
+
 // send admits a request and sends it once, with credentials where it goes to their origin.
 // One that expired in the wait is renewed first, and the request queues again (R4).
 func (r *run) send(ctx context.Context, req *http.Request, rec dogear.Request, sign func(*http.Request) error) (*gate.Exchange, error) {
 	for range maxRenewals {
-		x, err := r.Gate.Send(ctx, req, rec, sign)
+		x, err := r.Gate.Send(ctx, req, rec, r.renewing(ctx, sign))
 		if !errors.Is(err, ErrExpired) {
 			return x, err
 		}
@@ -42,7 +63,7 @@ func (r *run) send(ctx context.Context, req *http.Request, rec dogear.Request, s
 // sendBatch is send for a batch.
 func (r *run) sendBatch(ctx context.Context, form *profile.Batch, req *http.Request, rec dogear.Request, items []gate.Item, sign func(*http.Request) error) (*gate.Exchange, []*gate.Exchange, []string, error) {
 	for range maxRenewals {
-		x, parts, unknown, err := r.Gate.SendBatch(ctx, form, req, rec, items, sign)
+		x, parts, unknown, err := r.Gate.SendBatch(ctx, form, req, rec, items, r.renewing(ctx, sign))
 		if !errors.Is(err, ErrExpired) {
 			return x, parts, unknown, err
 		}
@@ -123,7 +144,7 @@ type tokens struct {
 // RoundTrip implements [http.RoundTripper].
 func (t tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := t.run
-	rec := dogear.Request{Job: r.Job.ID, Run: r.id, Scopes: r.Scopes(req.URL), Kind: dogear.Token}
+	rec := dogear.Request{Job: r.Job.ID, Run: r.id, Scopes: r.TokenScopes(req.URL), Kind: dogear.Token}
 	body, err := io.ReadAll(req.Body) // a form of a few fields: requests for tokens are POSTs
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"regexp"
@@ -19,7 +18,7 @@ import (
 // drives are the source of a job that its service lists in pages.
 type drives struct {
 	*msgraph.Source
-	listed func(*url.URL) []string // the scopes of an address, as its service documents them
+	listed func(*url.URL) []string // the scopes of an address
 }
 
 var _ reader.Pages = (*drives)(nil)
@@ -77,18 +76,21 @@ func ofService(set *ledger.Settings) error {
 
 // newDrives is the source of a job whose documents a service lists; nil where they are in
 // lists.
-func newDrives(set ledger.Settings, s *services) (*drives, error) {
+func newDrives(set ledger.Settings, s *services, scopes func(*url.URL) []string) (*drives, error) {
 	if len(set.Source) == 0 || !isService(set.Source[0]) {
 		return nil, nil
 	}
 	if s.at == nil {
 		return nil, usage("the profile has no address of its service: say where it is with --base-url")
 	}
+	if strings.HasSuffix(s.base, "/v1.0") {
+		return nil, usage("--base-url: give the address before /v1.0, which dogear puts there itself")
+	}
 	src, err := msgraph.Open(set.Source, s.at)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	return &drives{src, s.keys}, nil
+	return &drives{src, scopes}, nil
 }
 
 // paged makes a job that is listed when it is run.
@@ -106,15 +108,25 @@ func lanesOf(ctx context.Context, s round) ([]ledger.Lane, error) {
 	if err != nil || s.sources.drives == nil || !s.job.Listing {
 		return lanes, err
 	}
-	address, err := s.sources.drives.Ask(s.job.Cursor)
+	listed, err := s.sources.drives.scopesAt(s.job)
+	if err != nil {
+		return nil, err
+	}
+	return append(lanes, ledger.Lane{Scopes: scopesOf(s.job, listed)}), nil
+}
+
+// scopesAt are the scopes of the next request of a job's listing, as the service documents
+// them.
+func (d *drives) scopesAt(job ledger.Job) ([]string, error) {
+	address, err := d.Ask(job.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("the listing's address cannot be read")
+		return nil, errors.New("the listing's address cannot be read")
 	}
-	return append(lanes, ledger.Lane{Scopes: scopesOf(s.job, s.sources.scopes(u))}), nil
+	return d.listed(u), nil
 }
 
 // whenListed puts the documents of a complete listing under the scopes that the job is read

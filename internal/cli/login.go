@@ -15,7 +15,7 @@ import (
 
 // loginFlags say where tokens come from. A job keeps them, and never the secret.
 type loginFlags struct {
-	Login    string `help:"Get tokens from the tenant: as the app itself (its secret is in --client-secret-env), or as a person, who types a code at the service's page." placeholder:"app|person" enum:"app,person," default:""`
+	Login    string `help:"Get tokens from the tenant: as the app itself (its secret is in --client-secret-env), or as a person, who types a code at the service's page. AZURE_AUTHORITY_HOST names another authority than Microsoft's." placeholder:"app|person"`
 	Tenant   string `help:"The tenant, in the keys of scopes and for --login." placeholder:"ID"`
 	ClientID string `name:"client-id" help:"The app's id, in the keys of scopes and for --login." placeholder:"ID"`
 	Secret   string `name:"client-secret-env" help:"Variable that holds the app's secret. Default: AZURE_CLIENT_SECRET." placeholder:"VAR"`
@@ -27,6 +27,9 @@ func (f loginFlags) apply(set *ledger.Settings) error {
 		if p.value != "" && (!scopeKeys.MatchString(p.value) || strings.ContainsAny(p.value, "/?#%,=")) {
 			return usage("%s: give an id or a domain name", p.flag)
 		}
+	}
+	if f.Login != "" && f.Login != "app" && f.Login != "person" {
+		return usage("--login: give app or person")
 	}
 	put(&set.Login, f.Login)
 	put(&set.Tenant, f.Tenant)

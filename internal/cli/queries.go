@@ -63,6 +63,7 @@ type remainingRow struct {
 	Attempts  int    `json:"attempts"`
 	NotBefore string `json:"not_before,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+	Name      string `json:"name,omitempty"` // where the id does not tell it
 }
 
 // Run prints what is not done.
@@ -76,10 +77,10 @@ func (r *remainingCmd) Run(c *call) error {
 		}
 		return rows(c, r.JSON, s.Remaining(c.ctx, job.ID), func(d ledger.Remaining) any {
 			d.NotBefore = when(job, d)
-			return remainingRow{d.ID, d.Version, d.State.String(), d.Attempts, stamp(d.NotBefore), reason(d)}
+			return remainingRow{d.ID, d.Version, d.State.String(), d.Attempts, stamp(d.NotBefore), reason(d), named(d)}
 		}, func(d ledger.Remaining) string {
 			d.NotBefore = when(job, d)
-			line := fmt.Sprintf("%-9s %d  %s", d.State, d.Attempts, d.ID)
+			line := fmt.Sprintf("%-9s %d  %s", d.State, d.Attempts, strings.TrimSpace(d.ID+"  "+shown(named(d))))
 			if !d.NotBefore.IsZero() {
 				line += "  not before " + stamp(d.NotBefore)
 			}
@@ -89,6 +90,14 @@ func (r *remainingCmd) Run(c *call) error {
 			return line
 		})
 	})
+}
+
+// named is what a document is called, where its id does not tell.
+func named(d ledger.Remaining) string {
+	if strings.Contains(d.ID, "://") {
+		return ""
+	}
+	return d.Name
 }
 
 // when is the moment at which a document may go on: none, where only a decision helps.
@@ -116,14 +125,17 @@ type changedRow struct {
 	ID      string `json:"id"`
 	Version string `json:"version,omitempty"`
 	Found   string `json:"found,omitempty"`
+	Name    string `json:"name,omitempty"` // where the id does not tell it
 }
 
 // Run prints documents whose version is no longer the job's.
 func (r *changedCmd) Run(c *call) error {
 	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
 		return rows(c, r.JSON, onlyChanged(s.Remaining(c.ctx, job.ID)),
-			func(d ledger.Remaining) any { return changedRow{d.ID, d.Version, d.Found} },
-			func(d ledger.Remaining) string { return fmt.Sprintf("%s  %s → %s", d.ID, d.Version, d.Found) })
+			func(d ledger.Remaining) any { return changedRow{d.ID, d.Version, d.Found, named(d)} },
+			func(d ledger.Remaining) string {
+				return fmt.Sprintf("%s  %s → %s", strings.TrimSpace(d.ID+"  "+shown(named(d))), d.Version, d.Found)
+			})
 	})
 }
 

@@ -48,6 +48,7 @@ type readCmd struct {
 	Job    string   `help:"The job's name. Default: from the source's name." placeholder:"NAME"`
 	Out    string   `short:"o" help:"The folder for results. Default: ./NAME." placeholder:"DIR"`
 	serviceFlags
+	tierFlag
 	batchFlag
 	loginFlags
 	jobFlags
@@ -70,7 +71,7 @@ func (r *readCmd) Run(c *call) error {
 	if err := r.jobFlags.apply(&set, r.Source); err != nil {
 		return err
 	}
-	if err := errors.Join(r.batchFlag.apply(&set), r.loginFlags.apply(&set)); err != nil {
+	if err := errors.Join(r.tierFlag.apply(&set), r.batchFlag.apply(&set), r.loginFlags.apply(&set)); err != nil {
 		return err
 	}
 	if err := r.serviceFlags.apply(&set); err != nil {
@@ -98,7 +99,11 @@ func (r *readCmd) Run(c *call) error {
 		return err
 	}
 	defer sources.close()
+	sources.services.said = r.Tier != ""
 	if err := checkCredentials(set); err != nil {
+		return err
+	}
+	if _, err := newLogin(set, sources.services.at, nil); err != nil {
 		return err
 	}
 	s, err := c.open(r.Store)
@@ -126,7 +131,7 @@ func (r *readCmd) Run(c *call) error {
 // openSink checks that neither the job's name nor its folder is in use, and opens the folder.
 func (r *readCmd) openSink(c *call, s ledger.Store, name string, set ledger.Settings) (*folder.Sink, error) {
 	if _, err := s.Job(c.ctx, name); err == nil {
-		return nil, &usageError{err: fmt.Errorf("job %q exists: it was not touched", name), try: "dogear resume " + name}
+		return nil, &usageError{err: fmt.Errorf("job %q exists: it was not touched", name), try: "dogear resume " + name + ", or another name with --job"}
 	} else if !errors.Is(err, ledger.ErrNoJob) {
 		return nil, &codedError{code: exitIO, err: err}
 	}
@@ -157,6 +162,11 @@ func (c *call) list(s ledger.Store, name string, set ledger.Settings, sources *s
 	if job.Total == 0 {
 		err := s.Forget(c.ctx, job.ID)
 		return job, errors.Join(&codedError{code: exitData, err: fmt.Errorf("there is no address in %s", strings.Join(set.Source, ", "))}, err)
+	}
+	if sources.services.unused() && set.Scope == "" {
+		err := s.Forget(c.ctx, job.ID)
+		return job, errors.Join(&codedError{code: exitConfig, err: fmt.Errorf("no address in %s is at the service that --profile names", strings.Join(set.Source, ", ")),
+			try: "--base-url URL, which says where it is"}, err)
 	}
 	set.Digest = sources.digest()
 	if err := s.SetSettings(c.ctx, job.ID, set); err != nil {

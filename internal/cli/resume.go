@@ -10,6 +10,7 @@ import (
 
 type resumeCmd struct {
 	Job string `arg:"" help:"The job's name."`
+	tierFlag
 	batchFlag
 	loginFlags
 	jobFlags
@@ -38,7 +39,7 @@ func (r *resumeCmd) Run(c *call) error {
 		return err
 	}
 	before := job.Settings
-	if err := errors.Join(r.jobFlags.apply(&job.Settings, job.Settings.Source), r.batchFlag.apply(&job.Settings), r.loginFlags.again(&job.Settings)); err != nil {
+	if err := errors.Join(r.jobFlags.apply(&job.Settings, job.Settings.Source), r.tierFlag.apply(&job.Settings), r.batchFlag.apply(&job.Settings), r.loginFlags.again(&job.Settings)); err != nil {
 		return err
 	}
 	if err := checkCredentials(job.Settings); err != nil {
@@ -49,6 +50,7 @@ func (r *resumeCmd) Run(c *call) error {
 		return err
 	}
 	defer sources.close()
+	sources.services.said = r.Tier != ""
 	changed := !same(before, job.Settings)
 	if changed {
 		if err := s.SetSettings(c.ctx, job.ID, job.Settings); err != nil {
@@ -62,6 +64,11 @@ func (r *resumeCmd) Run(c *call) error {
 	}
 	if err := c.compare(s, job, sources); err != nil {
 		return err
+	}
+	if r.Tier != "" {
+		if err := c.retier(s, job, sources); err != nil {
+			return err
+		}
 	}
 	out, err := openFolder(s, job.Name, job.Settings)
 	if err != nil {
@@ -113,6 +120,25 @@ func (c *call) compare(s ledger.Store, job ledger.Job, sources *sources) error {
 		added, job.Total-met, moved)
 	if added > 0 {
 		fmt.Fprintln(c.Stderr, "  try: a new job with `dogear read`")
+	}
+	return nil
+}
+
+// retier gives the scopes of a profile the pace of another of its plans. Which those are, the
+// addresses say.
+func (c *call) retier(s ledger.Store, job ledger.Job, sources *sources) error {
+	if sources.drives != nil {
+		if _, err := sources.drives.scopesAt(job); err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
+	}
+	for _, err := range sources.documents(c.ctx) {
+		if err != nil {
+			return &codedError{code: exitData, err: fmt.Errorf("--tier: the list cannot be read again: %w", err)}
+		}
+	}
+	if err := sources.services.confirmAll(c.ctx, s); err != nil {
+		return &codedError{code: exitIO, err: err}
 	}
 	return nil
 }

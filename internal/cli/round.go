@@ -71,6 +71,8 @@ func (c *call) run(s round) error {
 		Store: s.store, Job: s.job, Gate: g, Source: s.sources, Sink: s.sink, Credentials: credentials,
 		Log: newLog(v), Deadline: end, Grace: 10 * time.Second, Abort: c.Abort, Help: s.help,
 		Scopes: func(u *url.URL) []string { return scopesOf(s.job, s.sources.scopes(u)) },
+		// Who gives tokens is a quota of its own, though it may be at the service's address.
+		TokenScopes: func(u *url.URL) []string { return scopesOf(s.job, []string{dogear.HostKey(u)}) },
 	}
 	if s.flags.Grace != nil {
 		cfg.Grace = *s.flags.Grace
@@ -89,7 +91,7 @@ func (c *call) run(s round) error {
 		cfg.Confirm = confirmer(s, "--scope "+set.Scope)
 	}
 	if tokens != nil {
-		for _, key := range cfg.Scopes(tokens.Endpoint()) { // who names the tenant names where its tokens come from
+		for _, key := range cfg.TokenScopes(tokens.Endpoint()) { // who names the tenant names where its tokens come from
 			if err := c.confirmLogin(s, key); err != nil {
 				return &codedError{code: exitIO, err: err}
 			}
@@ -323,7 +325,9 @@ func (c *call) say(s round, end reader.Ending) {
 	case end.Reason == dogear.RequestsExhausted:
 		fmt.Fprintf(w, "  try: dogear resume %s%s --max-requests %d\n", s.job.Name, storeArg(s.storeFlag), 2*s.job.Settings.MaxRequests)
 	case end.Reason == dogear.StopUnauthorized:
-		fmt.Fprintf(w, "  try: dogear resume %s%s with --bearer-env, --bearer-file or --header\n", s.job.Name, storeArg(s.storeFlag))
+		fmt.Fprintf(w, "  try: %s\n", credentialTry(s.job.Settings, s.job.Name+storeArg(s.storeFlag)))
+	case end.Reason == dogear.SourceRefused && s.job.Listing && total == 0:
+		fmt.Fprintf(w, "  try: dogear forget %s%s, and dogear read with the right source or --base-url\n", s.job.Name, storeArg(s.storeFlag))
 	case !end.NotBefore.IsZero():
 		fmt.Fprintf(w, "  try: dogear resume %s%s at or after %s\n", s.job.Name, storeArg(s.storeFlag), stamp(end.NotBefore))
 	default:
@@ -336,4 +340,17 @@ func storeArg(store string) string {
 		return ""
 	}
 	return " --store " + store
+}
+
+// credentialTry is what to do when a service takes a credential no more.
+func credentialTry(set ledger.Settings, job string) string {
+	switch {
+	case set.Login != "":
+		return "look at what the app and the person may do in the tenant; then dogear resume " + job
+	case set.BearerEnv != "":
+		return "a new token in the variable " + set.BearerEnv + "; then dogear resume " + job
+	case set.BearerFile != "":
+		return "a new token in the file " + set.BearerFile + "; then dogear resume " + job
+	}
+	return "dogear resume " + job + " --bearer-env VARIABLE"
 }

@@ -30,6 +30,16 @@ func (f batchFlag) apply(set *ledger.Settings) (err error) {
 	return err
 }
 
+// tierFlag says which of the plans that a profile tells apart applies; resume replaces it.
+type tierFlag struct {
+	Tier string `help:"Which of the plans applies that the profile tells apart: its limits are the scopes' pace. Default: the profile's first, its smallest." placeholder:"NAME"`
+}
+
+func (f tierFlag) apply(set *ledger.Settings) error {
+	put(&set.Tier, f.Tier)
+	return nil
+}
+
 // serviceFlags say which service is read, and as whom. A job keeps them: its documents were
 // listed there, and it never changes its identity.
 type serviceFlags struct {
@@ -78,6 +88,8 @@ type services struct {
 	base  string           // its path
 	most  int              // items in a batch; see [ledger.Settings]
 	parts map[string]string
+	tier  string
+	said  bool // the tier is this command's: it replaces the pace of scopes that the profile has confirmed
 
 	mu  sync.Mutex
 	met map[string]*met // by scope key
@@ -90,7 +102,7 @@ type met struct {
 }
 
 func newServices(set ledger.Settings) (*services, error) {
-	s := &services{most: set.Batch, parts: map[string]string{}, met: map[string]*met{}}
+	s := &services{most: set.Batch, tier: set.Tier, parts: map[string]string{}, met: map[string]*met{}}
 	if set.Identity != "" {
 		s.parts[profile.Identity] = set.Identity
 	}
@@ -104,6 +116,9 @@ func newServices(set ledger.Settings) (*services, error) {
 		if set.BaseURL != "" {
 			return nil, usage("--base-url goes with --profile: which service is it?")
 		}
+		if set.Tier != "" {
+			return nil, usage("--tier goes with --profile: whose plans are meant?")
+		}
 		return s, nil
 	}
 	p, shipped := profile.Get(set.Profile)
@@ -116,6 +131,9 @@ func newServices(set ledger.Settings) (*services, error) {
 			}
 			return nil, &codedError{code: code, err: err, try: "dogear profiles"}
 		}
+	}
+	if plans := p.Plans(); set.Tier != "" && !slices.Contains(plans, set.Tier) {
+		return nil, usage("--tier: profile %s has no plan %s; it has %s", p.Name, set.Tier, orElse(strings.Join(plans, ", "), "none"))
 	}
 	if p.Base != nil {
 		s.at = p.Base.URL
@@ -157,6 +175,18 @@ func (s *services) keys(u *url.URL) []string {
 		s.mu.Unlock()
 	}
 	return keys
+}
+
+// unused reports whether a profile was given, and no address that was met is its service's.
+func (s *services) unused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.met {
+		if m.profile == s.given {
+			return false
+		}
+	}
+	return s.given != nil
 }
 
 // agent is how requests to an address name themselves, where the user says nothing else.
@@ -213,12 +243,16 @@ func (s *services) confirm(ctx context.Context, store ledger.Store, key string, 
 	s.mu.Lock()
 	m := s.met[key]
 	s.mu.Unlock()
-	if m == nil || !m.scope.Confirmed() || known[key].OK() {
+	by := ""
+	if m != nil {
+		by = "profile " + m.profile.Name
+	}
+	if m == nil || !m.scope.Confirmed() || known[key].OK() && !(s.said && known[key].By == by) {
 		return nil
 	}
-	rate, burst, concurrency := m.profile.Pace(m.scope, "")
-	by := dogear.Confirmation{By: "profile " + m.profile.Name, Source: m.scope.Source, At: time.Now()}
-	return store.Confirm(ctx, key, by, rate, burst, concurrency)
+	rate, burst, concurrency := m.profile.Pace(m.scope, s.tier)
+	said := dogear.Confirmation{By: by, Source: m.scope.Source, At: time.Now()}
+	return store.Confirm(ctx, key, said, rate, burst, concurrency)
 }
 
 // confirmAll confirms what is documented of the scopes that were met.

@@ -40,7 +40,7 @@ func newSources(set ledger.Settings) (*sources, error) {
 	if set.Scope != "" {
 		s.scopes = func(u *url.URL) []string { return []string{dogear.HostKey(u)} }
 	}
-	s.drives, err = newDrives(set, services)
+	s.drives, err = newDrives(set, services, s.scopes)
 	return s, err
 }
 

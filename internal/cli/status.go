@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -289,7 +290,7 @@ func (s *scopeSummary) text() string {
 		out += fmt.Sprintf(", throttled %d times in a row", s.Throttles)
 	}
 	if s.RatePerS > 0 {
-		out += fmt.Sprintf(", %.3g requests a second", s.RatePerS)
+		out += ", " + strconv.FormatFloat(math.Round(s.RatePerS*1000)/1000, 'f', -1, 64) + " requests a second"
 	}
 	if !s.Confirmed {
 		out += ", not confirmed"

@@ -383,3 +383,54 @@ func TestDriveSites(t *testing.T) {
 		t.Errorf("%d documents of one's own drive, want %d", got, docs/3)
 	}
 }
+
+// One file is a source too, and so is a folder; a profile's plan is the pace.
+func TestDriveParts(t *testing.T) {
+	t.Parallel()
+	s := drive(t, 20, standin.Config{Graph: &standin.Graph{}})
+	u := newUser(t)
+	u.must(0, readDrive(s, "--job", "all", "--tier", "above-50k-licences")...)
+	name := ""
+	for _, r := range u.results("all") {
+		if strings.HasSuffix(r.ID, "000012") {
+			name = r.Path
+		}
+	}
+	u.must(0, "read", "msgraph:drive/D1/"+name, "--job", "one", "--base-url", s.URL(""), "--progress", "none")
+	if got := u.results("one"); len(got) != 1 || got[0].Path != name {
+		t.Errorf("results %+v, want %s alone", got, name)
+	}
+	u.must(0, "resume", "one", "--progress", "none")
+	rates := map[string]float64{}
+	for _, sc := range u.status("all").Scopes {
+		rates[sc.Key] = sc.RatePerS
+	}
+	if got := rates["msgraph:tenant=default,app=default"]; got < 104 || got > 105 { // 6250 units a minute
+		t.Errorf("the plan above-50k-licences goes at %v a second, want 104.2", got)
+	}
+	u.must(0, "resume", "all", "--tier", "up-to-1k-licences", "--progress", "none")
+	for _, sc := range u.status("all").Scopes {
+		if sc.Key == "msgraph:tenant=default,app=default" && (sc.RatePerS < 20 || sc.RatePerS > 21) {
+			t.Errorf("after resume --tier it goes at %v a second, want 20.8", sc.RatePerS)
+		}
+	}
+	u.must(64, "resume", "all", "--tier", "huge")
+}
+
+// Tokens that live shorter than the queue are renewed at the moment of sending, and items of
+// batches that are refused again and again do not make the pauses grow.
+func TestDriveShortTokens(t *testing.T) {
+	t.Parallel()
+	const docs = 40
+	tokens := standin.NewTokens(2 * time.Second)
+	s := drive(t, docs, standin.Config{Tokens: tokens, Rules: []standin.Rule{
+		standin.Where(standin.Select{Documents: []standin.Range{{First: 1, Last: docs}}, Every: 5}, standin.Throttle(429, standin.Seconds, time.Second)),
+	}})
+	u := newUser(t)
+	u.vars = append(u.vars, "AZURE_AUTHORITY_HOST="+s.URL(""), "AZURE_CLIENT_SECRET=x")
+	u.must(0, readDrive(s, "--login", "app", "--tenant", "T", "--client-id", "A", "--batch", "5", "--rate", "8/s")...)
+	wholeOnce(t, s, docs)
+	if got := u.status("D1"); got.Requests.Sent != s.Journal.Len() {
+		t.Errorf("%+v, %d arrivals", got, s.Journal.Len())
+	}
+}

@@ -335,12 +335,12 @@ func testRemaining(f *fixture) {
 	f.decide(f, func(d *dogear.Docket) { d.Scopes[key].NotBefore = now.Add(2 * time.Hour) })
 	wall := time.Now().Add(-f.Now().Sub(now))
 	want := []ledger.Remaining{
-		{Seq: job.First, ID: doc(0).ID, NotBefore: wall.Add(2 * time.Hour), Reason: "503"},
-		{Seq: job.First + 1, ID: doc(1).ID, Version: `"a"`, NotBefore: wall.Add(time.Hour), Reason: "202"},
-		{Seq: job.First + 2, ID: doc(2).ID, State: dogear.Denied, Reason: "403"},
-		{Seq: job.First + 4, ID: doc(4).ID, State: dogear.Changed, Found: `"b"`},
-		{Seq: job.First + 5, ID: doc(5).ID, NotBefore: wall.Add(3 * time.Hour)},
-		{Seq: job.First + 6, ID: doc(6).ID, State: dogear.InFlight},
+		{Seq: job.First, ID: doc(0).ID, Name: doc(0).Name, NotBefore: wall.Add(2 * time.Hour), Reason: "503"},
+		{Seq: job.First + 1, ID: doc(1).ID, Name: doc(1).Name, Version: `"a"`, NotBefore: wall.Add(time.Hour), Reason: "202"},
+		{Seq: job.First + 2, ID: doc(2).ID, Name: doc(2).Name, State: dogear.Denied, Reason: "403"},
+		{Seq: job.First + 4, ID: doc(4).ID, Name: doc(4).Name, State: dogear.Changed, Found: `"b"`},
+		{Seq: job.First + 5, ID: doc(5).ID, Name: doc(5).Name, NotBefore: wall.Add(3 * time.Hour)},
+		{Seq: job.First + 6, ID: doc(6).ID, Name: doc(6).Name, State: dogear.InFlight},
 	}
 	near := cmp.Comparer(func(a, b time.Time) bool { return a.IsZero() == b.IsZero() && a.Sub(b).Abs() < time.Minute })
 	if diff := cmp.Diff(want, f.remaining(job), near); diff != "" {

@@ -102,7 +102,7 @@ func (s *Store) Results(ctx context.Context, job int64) iter.Seq2[dogear.Result,
 	}
 }
 
-const readRemaining = `SELECT seq, id, version, found, state, attempts, not_before, reason, lane
+const readRemaining = `SELECT seq, id, version, found, state, attempts, not_before, reason, lane, name
 	FROM documents INDEXED BY documents_left
 	WHERE done = 0 AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 
@@ -122,7 +122,7 @@ func (s *Store) Remaining(ctx context.Context, job int64) iter.Seq2[ledger.Remai
 				after = r.ColumnInt64(0)
 				rem := ledger.Remaining{
 					Seq: after, ID: r.ColumnText(1), Version: r.ColumnText(2), Found: r.ColumnText(3),
-					State: dogear.State(r.ColumnInt(4)), Attempts: r.ColumnInt(5), Reason: r.ColumnText(7),
+					State: dogear.State(r.ColumnInt(4)), Attempts: r.ColumnInt(5), Reason: r.ColumnText(7), Name: r.ColumnText(9),
 				}
 				if rem.State == dogear.Pending || rem.State == dogear.InDoubt {
 					if at := max(r.ColumnInt64(6), waits[r.ColumnInt64(8)]); at > now {
