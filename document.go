@@ -71,7 +71,8 @@ type Page struct {
 	// later pages too.
 	Documents []Document
 	Folders   []Folder
-	// Gone are the ids of documents that the service says are deleted.
+	// Gone are the ids of documents that the service says are deleted: none of them is among
+	// Documents.
 	Gone []string
 	// Cursor is where the listing goes on. Of the last page it is where changes from then on
 	// are told. It opens nothing by itself: it holds no credential.

@@ -105,7 +105,7 @@ func readBatch(form *profile.Batch, resp *http.Response, n int, body []byte, err
 	}
 	all, err := batch.Decode(form.Form, resp.Header.Get("Content-Type"), body)
 	if err != nil && len(all) == 0 { // else what is good counts, and what is broken is missing
-		return nil, nil, err.Error()
+		return nil, nil, "it cannot be read as answers to a batch"
 	}
 	answers, unknown = batch.Match(itemIDs(n), all, form.CaseBlindIDs)
 	return answers, unknown, ""

@@ -38,6 +38,7 @@ func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, isBatc
 	p := g.profile(req.URL)
 	switch {
 	case isBatch:
+		uncode(resp)
 		a.Body = peek(resp, maxBatch)
 	case p.NeedsBody(resp.StatusCode, resp.Header):
 		a.Body = peek(resp, profile.BodyPrefix)
@@ -60,6 +61,15 @@ func (g *Gate) judge(x *Exchange, req *http.Request, resp *http.Response, isBatc
 	}
 	if x.Hint = v.Delay; !x.Hint.Valid() { // what speaks of this document alone
 		x.Hint = hint.FromResponse(resp.StatusCode, resp.Header, a.Received)
+	}
+}
+
+// uncode undoes the content coding of an answer. One that is not known stays as it is.
+func uncode(resp *http.Response) {
+	body, coded, err := wire.Decode(resp)
+	if err == nil && coded {
+		resp.Body = &peeked{body, resp.Body}
+		resp.Header.Del("Content-Encoding")
 	}
 }
 

@@ -16,6 +16,9 @@ const (
 	// rounding is what a reset may be off by: it is told in whole seconds, and nobody says
 	// whether they are rounded up or down. A reset of no more tells nothing.
 	rounding = time.Second
+	// longest is the longest reset that is believed: one of decades is a moment in the wrong
+	// unit. Who counts by the day says so by refusing.
+	longest = time.Hour
 )
 
 // A left is what an answer tells of a scope's quota, in what the scope counts.

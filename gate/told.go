@@ -15,7 +15,7 @@ import (
 func (p *Permit) told(prof *profile.Profile, req *http.Request, h http.Header, received time.Time) map[string][]left {
 	var said map[string][]left
 	for _, b := range prof.Left(h, received) {
-		if b.Remaining < 0 || b.Reset <= rounding {
+		if b.Remaining < 0 || b.Reset <= rounding || b.Reset > longest {
 			continue
 		}
 		for _, key := range p.speaksOf(b, prof.Belongs(req.Method, req.URL, p.gate.cfg.Parts)) {

@@ -3,7 +3,6 @@ package reader
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -159,8 +158,11 @@ func (l *lane) sendBatch(b *bundle) {
 		return
 	}
 	r.tally(x)
+	if x.Status == http.StatusOK {
+		r.accepted()
+	}
 	if len(unknown) > 0 {
-		r.Log.Warn("a batch was answered for requests that were not in it", "ids", unknown)
+		r.Log.Warn("a batch was answered for requests that were not in it", "answers", len(unknown))
 	}
 	l.answered(b, req, x, parts)
 }
@@ -243,9 +245,7 @@ func (l *lane) batchFailed(b *bundle, req *http.Request, x *gate.Exchange, parts
 	switch {
 	case why.Status == http.StatusUnauthorized:
 		unpaid(dogear.Unauthorized, "unauthorized")
-		if !r.renewed(l.open, req) {
-			r.stop(&Stop{Reason: dogear.StopUnauthorized, Err: fmt.Errorf("%s answered a batch with 401 Unauthorized", req.URL.Host)})
-		}
+		b.items[0].renewed(req)
 	case why.Status >= 400 && why.Status < 500 && why.Status != http.StatusFailedDependency && why.Status != http.StatusRequestTimeout:
 		l.alone.Store(true) // it is the batch that is not wanted, not the documents
 		r.Log.Warn("documents are read one by one: the service does not take batches", "status", why.Status)

@@ -115,9 +115,11 @@ func (a *attempt) ask() (found string, same, ok bool) {
 			return "", false, false
 		case x.Status == http.StatusUnauthorized && !renewed:
 			x.End(dogear.Unauthorized, drain(x.Response), nil)
-			if renewed = a.run.renewed(a.open, req); renewed {
+			if renewed = a.renewed(req); renewed {
 				continue
 			}
+			a.fate(dogear.Fate{State: dogear.Pending, Reason: "unauthorized"})
+			return "", false, false
 		}
 		return a.version(x)
 	}

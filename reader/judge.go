@@ -3,6 +3,7 @@ package reader
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -23,22 +24,26 @@ func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request
 	switch {
 	case x.Means != dogear.Unsettled && x.Means != dogear.OK: // the profile knows better than the status
 	case x.Status == http.StatusOK, x.Status == http.StatusNonAuthoritativeInfo, x.Status == http.StatusPartialContent:
+		r.accepted()
 		a.body(x)
 		return nil, 0
 	case x.Status >= 300 && x.Status < 400 && resp.Header.Get("Location") != "":
+		r.accepted()
 		return a.redirect(req, x)
 	}
 	n := drain(resp)
 	outcome, state, reason := verdict(x.Status, x.Means)
+	if a.isLink(req.URL, outcome) { // one that ran out refuses nobody (R4)
+		x.End(dogear.Transient, n, a.transient(fmt.Sprintf("%d from the redirect's target", x.Status), 0))
+		return nil, 0
+	}
+	if outcome != dogear.Unauthorized {
+		r.accepted()
+	}
 	switch outcome {
 	case dogear.Unauthorized:
 		a.unauthorized(req, x, n)
 		return nil, 0
-	case dogear.Refused:
-		if !sameOrigin(a.home, req.URL) { // a signed link that ran out refuses nobody (R4)
-			x.End(dogear.Transient, n, a.transient(fmt.Sprintf("%d from the redirect's target", x.Status), 0))
-			return nil, 0
-		}
 	case dogear.Transient:
 		x.End(outcome, n, a.transient(reason, x.Hint.Wait))
 		if x.Status >= 500 {
@@ -52,6 +57,16 @@ func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request
 	x.End(outcome, n, &dogear.Fate{Doc: a.doc.Seq, State: state, Reason: reason})
 	a.ended(state)
 	return nil, 0
+}
+
+// isLink reports whether such an answer of a redirect's target speaks of the link, and not of
+// the document: no credential went there, and a service that lists documents says itself
+// when one is gone.
+func (a *attempt) isLink(u *url.URL, outcome dogear.Outcome) bool {
+	if sameOrigin(a.home, u) {
+		return false
+	}
+	return outcome == dogear.Refused || outcome == dogear.Unauthorized || outcome == dogear.Missing && a.checks() != ""
 }
 
 // means are the states of documents whose answers a profile explains.
@@ -128,7 +143,7 @@ func (a *attempt) invalid(reason string) *dogear.Fate {
 func (a *attempt) unauthorized(req *http.Request, x *gate.Exchange, n int64) {
 	r := a.run
 	x.End(dogear.Unauthorized, n, &dogear.Fate{Doc: a.doc.Seq, State: dogear.Pending, Reason: "unauthorized"})
-	if x.Status == http.StatusUnauthorized && r.renewed(a.open, req) {
+	if x.Status == http.StatusUnauthorized && a.renewed(req) {
 		return
 	}
 	r.stop(&Stop{Reason: dogear.StopUnauthorized, Err: fmt.Errorf("%s answered %d %s", a.home.Host, x.Status, http.StatusText(x.Status))})

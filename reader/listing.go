@@ -9,13 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/gate"
-	"github.com/dogear/dogear/ledger"
 )
 
 // Pages is a service that lists its documents in pages, and tells a document's version
@@ -83,7 +81,7 @@ func (p *paging) list() error {
 	if p.fresh {
 		p.counted(func(c *Progress) { c.Listing, c.Listed = true, p.Job.Total })
 		defer p.counted(func(c *Progress) { c.Listing = false })
-	} else if lanes, err := p.Store.Lanes(p.dispatch, p.Job.ID); err != nil || !slices.ContainsFunc(lanes, func(l ledger.Lane) bool { return l.Pending > 0 }) {
+	} else if counts, err := p.Store.Counts(p.dispatch, p.Job.ID); err != nil || counts.Documents[dogear.Pending]+counts.Documents[dogear.Changed] == 0 {
 		return err
 	}
 	for {
@@ -149,6 +147,7 @@ func (p *paging) read(req *http.Request, x *gate.Exchange, body []byte) (*dogear
 		}
 		x.End(dogear.OK, n, nil)
 		p.tries = 0
+		p.accepted()
 		return &page, nil
 	}
 	again, ok, err := p.Pages.Again(p.cursor, x.Status, x.Response.Header, body)
@@ -158,13 +157,16 @@ func (p *paging) read(req *http.Request, x *gate.Exchange, body []byte) (*dogear
 	}
 	outcome, _, reason := verdict(x.Status, x.Means)
 	x.End(outcome, n, nil)
+	if outcome != dogear.Unauthorized {
+		p.accepted()
+	}
 	switch {
 	case err != nil:
 		return nil, refusedSource(err)
-	case outcome == dogear.Unauthorized && p.tries == 0 && p.renewed(p.dispatch, req):
-		p.tries++
-		return nil, nil
 	case outcome == dogear.Unauthorized:
+		if ok, err := p.renewed(p.dispatch, req); ok || err != nil {
+			return nil, err
+		}
 		return nil, &Stop{Reason: dogear.StopUnauthorized, Err: fmt.Errorf("%s answered the listing with %s", req.URL.Host, reason)}
 	case outcome == dogear.Transient && x.Status/100 != 3:
 		return nil, p.failed(reason, x.Hint.Wait)

@@ -158,7 +158,9 @@ type run struct {
 	held     []dogear.Fate
 	resolved map[int64]int // how often a document's redirect was asked for again
 	denied   int           // refusals in a row
-	count    Progress
+	// refusedWith are the credentials that were answered 401 since the last other answer.
+	refusedWith map[uint64]bool
+	count       Progress
 }
 
 // Progress is how far a run is, for people.

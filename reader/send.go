@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
@@ -53,7 +54,7 @@ func (r *run) send(ctx context.Context, req *http.Request, rec dogear.Request, s
 		if !errors.Is(err, ErrExpired) {
 			return x, err
 		}
-		if err := r.renew(ctx); err != nil {
+		if _, err := r.renew(ctx, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +68,7 @@ func (r *run) sendBatch(ctx context.Context, form *profile.Batch, req *http.Requ
 		if !errors.Is(err, ErrExpired) {
 			return x, parts, unknown, err
 		}
-		if err := r.renew(ctx); err != nil {
+		if _, err := r.renew(ctx, nil); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -84,39 +85,73 @@ func (r *run) signed(home *url.URL) func(*http.Request) error {
 	}
 }
 
-// renew gets a credential in place of one that has expired. What may pass is tried again,
-// with a growing pause.
-func (r *run) renew(ctx context.Context) error {
+// renew gets another credential than that on a refused request; nil: than the one at hand,
+// which has expired. What may pass is tried again, with a growing pause.
+func (r *run) renew(ctx context.Context, refused *http.Request) (ok bool, err error) {
 	for tries := 1; ; tries++ {
-		_, err := r.Credentials.Renew(ctx, nil, tokens{r, ctx})
+		ok, err = r.Credentials.Renew(ctx, refused, tokens{r, ctx})
 		_, waits := errors.AsType[*gate.WaitError](err)
 		_, spent := errors.AsType[*gate.ExhaustedError](err)
 		switch {
-		case err == nil, ctx.Err() != nil:
-			return context.Cause(ctx)
-		case waits, spent, errors.Is(err, ErrNoCredential), errors.Is(err, gate.ErrRequests):
-			return err
+		case ctx.Err() != nil:
+			return false, context.Cause(ctx)
+		case err == nil, waits, spent, errors.Is(err, ErrNoCredential), errors.Is(err, gate.ErrRequests):
+			return ok, err
 		case tries >= r.set.Attempts:
-			return &Stop{Reason: dogear.SourceUnreachable, Err: fmt.Errorf("no token is to be had: %w", err)}
+			return false, &Stop{Reason: dogear.SourceUnreachable, Err: fmt.Errorf("no token is to be had: %w", err)}
 		}
 		r.Log.Warn("no token came: it is asked for again", "err", err)
 		if err := r.pause(ctx, r.step(tries)); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
 
-// renewed reports whether other credentials are at hand now than those on a request that was
-// answered 401.
-func (r *run) renewed(ctx context.Context, refused *http.Request) bool {
+// renewed reports whether another credential is at hand now than that on a request that was
+// answered 401. A second one that is refused, with no answer between them, is not replaced:
+// it is not the credential that is wrong. An error says why none is to be had for now.
+func (r *run) renewed(ctx context.Context, refused *http.Request) (bool, error) {
 	if r.Credentials == nil {
-		return false
+		return false, nil
 	}
-	ok, err := r.Credentials.Renew(ctx, refused, tokens{r, ctx})
-	if err != nil {
+	with := maphash.String(cursorSeed, refused.Header.Get("Authorization"))
+	r.mu.Lock()
+	if r.refusedWith == nil {
+		r.refusedWith = map[uint64]bool{}
+	}
+	r.refusedWith[with] = true
+	many := len(r.refusedWith) > 1
+	r.mu.Unlock()
+	if many {
+		return false, nil
+	}
+	ok, err := r.renew(ctx, refused)
+	if errors.Is(err, ErrNoCredential) {
 		r.Log.Warn("the credential was refused, and no other came", "err", err)
+		return false, nil
 	}
-	return ok && err == nil
+	return ok, err
+}
+
+// accepted notes that the service has taken the credential.
+func (r *run) accepted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refusedWith = nil
+}
+
+// renewed is the run's, for one document: where no other credential is to be had, the lane or
+// the run has been told.
+func (a *attempt) renewed(refused *http.Request) bool {
+	ok, err := a.run.renewed(a.open, refused)
+	switch {
+	case err != nil:
+		a.refused(err)
+		return true // it is dealt with
+	case !ok:
+		a.run.stop(&Stop{Reason: dogear.StopUnauthorized, Err: fmt.Errorf("%s answered 401 Unauthorized", a.home.Host)})
+	}
+	return ok
 }
 
 // pause waits, where that ends before the deadline.

@@ -14,6 +14,7 @@ var pages = []promise{
 	{"PagesLastWordCounts", testPagesLastWordCounts},
 	{"PagesFolders", testPagesFolders},
 	{"PagesManyFolders", testPagesManyFolders},
+	{"PagesManyOutside", testPagesManyOutside},
 	{"PagesChanges", testPagesChanges},
 	{"PagesOfNoJob", testPagesOfNoJob},
 }
@@ -157,6 +158,20 @@ func testPagesManyFolders(f *fixture) {
 		if want := fmt.Sprintf("f%d/%d.html", i, i); d.Name != want {
 			f.Fatalf("document %d is named %q, want %q", i, d.Name, want)
 		}
+	}
+}
+
+// What is outside is counted out part by part, so that a listing that is cut there adds up.
+func testPagesManyOutside(f *fixture) {
+	const n = 9000
+	job := f.paged("drive")
+	p := dogear.Page{Folders: []dogear.Folder{{ID: "drive", Outside: true}, {ID: "in"}}, Last: true}
+	for i := range n {
+		p.Documents = append(p.Documents, listed(i, map[bool]string{true: "in", false: "drive"}[i%3000 == 0]))
+	}
+	f.page(f, job, p, ledger.Paged{New: n, Dropped: n - 3})
+	if got := f.again(job); got.Total != 3 || got.Listing || f.states(job)[dogear.Pending] != 3 || f.lane(job).Pending != 3 {
+		f.Errorf("%+v, counts %v, %d in the lane; want 3 documents", got, f.states(job), f.lane(job).Pending)
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -14,6 +15,8 @@ const (
 	nameRows = 4096
 	// foldersMost bounds the folders' paths that are remembered meanwhile.
 	foldersMost = 4096
+	// longest is about how long the names of folders may be together.
+	longest = 4096
 	// deepest is how many folders may be in one another.
 	deepest = 1000
 )
@@ -26,7 +29,9 @@ const (
 
 	readFolder = `SELECT parent, name, outside FROM folders WHERE job = ? AND id = ?`
 
-	setComplete = `UPDATE jobs SET listing = 0, total = total - ?2 WHERE id = ?1`
+	lessDocuments = `UPDATE jobs SET total = total - ?2 WHERE id = ?1`
+
+	setComplete = `UPDATE jobs SET listing = 0 WHERE id = ?`
 
 	dropFolders = `DELETE FROM folders WHERE job = ?`
 )
@@ -40,13 +45,16 @@ func (s *Store) complete(ctx context.Context, job int64, got *ledger.Paged) erro
 		after, dropped, rows := next, int64(0), 0
 		err := s.act(ctx, func(tx *tx) (err error) {
 			next, dropped, rows, err = n.part(tx, after, last)
-			if err != nil || rows == nameRows {
-				return err
+			if err == nil {
+				err = tx.conn.exec(lessDocuments, job, dropped)
 			}
-			if err := tx.conn.exec(dropFolders, job); err != nil {
-				return err
+			if err == nil && rows < nameRows {
+				err = tx.conn.exec(dropFolders, job)
 			}
-			return tx.conn.exec(setComplete, job, n.dropped+dropped)
+			if err == nil && rows < nameRows {
+				err = tx.conn.exec(setComplete, job)
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -110,6 +118,10 @@ func (n *naming) of(tx *tx, id string) (folderPath, error) {
 	var chain, names []string
 	var in folderPath
 	for id != "" && len(chain) < deepest {
+		if slices.Contains(chain, id) { // in itself: it gives no names
+			names = make([]string, len(chain))
+			break
+		}
 		if known, ok := n.paths[id]; ok {
 			in = known
 			break
@@ -134,7 +146,7 @@ func (n *naming) of(tx *tx, id string) (folderPath, error) {
 		clear(n.paths)
 	}
 	for i := len(chain) - 1; i >= 0; i-- {
-		if name := strings.Trim(names[i], "/"); name != "" {
+		if name := strings.Trim(names[i], "/"); name != "" && len(in.path) < longest {
 			in.path += name + "/"
 		}
 		n.paths[chain[i]] = in

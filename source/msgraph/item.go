@@ -1,13 +1,16 @@
 package msgraph
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,6 +33,43 @@ type item struct {
 	Root    *struct{} `json:"root"`
 	Deleted *struct{} `json:"deleted"`
 	Remote  *item     `json:"remoteItem"`
+}
+
+// mostItems is how many items a page may have: Graph's have some hundreds.
+const mostItems = 10_000
+
+var errMany = fmt.Errorf("the page has more than %d items: is this microsoft graph?", mostItems)
+
+// An itemList is the items of a page, as many as are bearable.
+type itemList []item
+
+// UnmarshalJSON reads items one by one, so that a page of too many is refused before they
+// take memory.
+func (l *itemList) UnmarshalJSON(b []byte) error {
+	if !bytes.HasPrefix(b, []byte("[")) {
+		if string(b) == "null" {
+			return nil
+		}
+		return &json.UnmarshalTypeError{Field: "value", Type: reflect.TypeFor[itemList]()}
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for *l = (itemList{}); d.More(); {
+		if len(*l) == mostItems {
+			return errMany
+		}
+		var it item
+		if err := d.Decode(&it); err != nil {
+			if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+				wrong.Field = strings.TrimSuffix("value."+wrong.Field, ".")
+			}
+			return err
+		}
+		*l = append(*l, it)
+	}
+	return nil
 }
 
 type reference struct {
@@ -76,7 +116,7 @@ func (r *reading) add(it item) error {
 	switch {
 	case it.Deleted != nil:
 		if it.Folder == nil && it.Root == nil {
-			r.page.Gone = append(r.page.Gone, documentID(r.ID, it.ID))
+			r.deleted(documentID(r.ID, it.ID))
 		}
 	case it.Remote != nil:
 		return r.shortcut(it)
@@ -151,7 +191,7 @@ func (r *reading) document(drive string, it, as item) error {
 	} else if r.Item != "" && !r.File {
 		return errors.New("is in no folder: whether it is in the one that is wanted cannot be told")
 	}
-	r.page.Documents = append(r.page.Documents, d)
+	r.lists(d)
 	return nil
 }
 
@@ -209,3 +249,15 @@ const (
 	sha1Name     = "sha1"
 	quickXorSize = 20
 )
+
+// lists puts a document into the page. The last word on it counts: it is not gone.
+func (r *reading) lists(d dogear.Document) {
+	r.page.Gone = slices.DeleteFunc(r.page.Gone, func(id string) bool { return id == d.ID })
+	r.page.Documents = append(r.page.Documents, d)
+}
+
+// deleted notes that a document is deleted, whatever the page has said of it before.
+func (r *reading) deleted(id string) {
+	r.page.Documents = slices.DeleteFunc(r.page.Documents, func(d dogear.Document) bool { return d.ID == id })
+	r.page.Gone = append(r.page.Gone, id)
+}

@@ -80,8 +80,8 @@ func (s *Source) takeOne(st state, p step, body []byte) (state, error) {
 // takeDrives reads a page of a site's drives.
 func (s *Source) takeDrives(st state, p step, body []byte) (state, error) {
 	var answer struct {
-		Value []item `json:"value"`
-		Next  string `json:"@odata.nextLink"`
+		Value itemList `json:"value"`
+		Next  string   `json:"@odata.nextLink"`
 	}
 	if err := decode(body, &answer); err != nil {
 		return state{}, err
@@ -114,9 +114,9 @@ func (s *Source) takeDrives(st state, p step, body []byte) (state, error) {
 // takeDelta reads a page of a drive.
 func (s *Source) takeDelta(st state, p step, body []byte) (dogear.Page, state, error) {
 	var answer struct {
-		Value []item `json:"value"`
-		Next  string `json:"@odata.nextLink"`
-		Delta string `json:"@odata.deltaLink"`
+		Value itemList `json:"value"`
+		Next  string   `json:"@odata.nextLink"`
+		Delta string   `json:"@odata.deltaLink"`
 	}
 	if err := decode(body, &answer); err != nil {
 		return dogear.Page{}, state{}, err
@@ -195,6 +195,9 @@ func checkID(id string) error {
 // not read; its own do not.
 func decode(body []byte, v any) error {
 	err := json.Unmarshal(body, v)
+	if errors.Is(err, errMany) {
+		return errMany
+	}
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case err == nil:
