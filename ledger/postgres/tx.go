@@ -48,7 +48,7 @@ const (
 	// yet. It is a look at the clock too, before any lock is waited for.
 	settings = `SELECT dogear.nanos(dogear.now()), set_config('idle_in_transaction_session_timeout', '10s', true),
 		set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
-		set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+		set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true),
 		set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
 			ELSE current_setting('synchronous_commit') END, true)`
 
@@ -73,7 +73,7 @@ func (tx *tx) batch() *pgx.Batch {
 	b.Queue(settings).QueryRow(func(r pgx.Row) error {
 		var now int64
 		var skip string
-		err := r.Scan(&now, &skip, &skip, &skip, &skip, &skip, &skip)
+		err := r.Scan(&now, &skip, &skip, &skip, &skip, &skip, &skip, &skip)
 		if err == nil {
 			tx.clock.look(sent, now)
 		}
