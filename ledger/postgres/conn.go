@@ -140,7 +140,7 @@ func (p *patience) borne(ctx context.Context, err error) error {
 	if hopeless(err) {
 		return explain(err)
 	}
-	p.pause = min(max(2*p.pause, 10*time.Millisecond), time.Second)
+	p.pause = min(max(2*p.pause, 10*time.Millisecond), 250*time.Millisecond)
 	if time.Now().Add(p.pause).After(p.until) {
 		return fmt.Errorf("%w: %w", ErrUnreachable, explain(err))
 	}
