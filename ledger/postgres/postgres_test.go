@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"sync"
 	"testing"
@@ -119,6 +120,26 @@ func ask[T any](t testing.TB, dsn, sql string, args ...any) (v T) {
 	defer c.Close(ctx)
 	if err := c.QueryRow(ctx, sql, args...).Scan(&v); err != nil {
 		t.Fatal(err)
+	}
+	return v
+}
+
+// drain reads a sequence to its end and counts.
+func drain[T any](t testing.TB, seq iter.Seq2[T, error]) (n int) {
+	t.Helper()
+	for _, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// first is the first of a sequence.
+func first[T any](seq iter.Seq2[T, error]) (v T) {
+	for v, _ := range seq {
+		return v
 	}
 	return v
 }
