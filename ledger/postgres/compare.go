@@ -40,7 +40,6 @@ type move struct {
 type ahead struct {
 	read time.Time
 	docs map[string]dogear.Document // by id
-	next int64                      // the number before the part that follows
 }
 
 func (m *moves) add(v move) (full bool) {
@@ -64,26 +63,18 @@ func (m *moves) giveBack(kept []move) {
 	m.kept = append(kept, m.kept...)
 }
 
-// known looks for a document in what was read ahead, and says where to read on.
-func (m *moves) known(job int64, id string) (d dogear.Document, found bool, next int64) {
+// known looks for a document in what was read ahead.
+func (m *moves) known(job int64, id string) (d dogear.Document, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.jobs[job]
-	if a == nil {
-		after, _ := rangeOf(job)
-		return d, false, after
-	}
-	if time.Since(a.read) < aheadLife {
+	if a := m.jobs[job]; a != nil && time.Since(a.read) < aheadLife {
 		d, found = a.docs[id]
 	}
-	return d, found, a.next
+	return d, found
 }
 
 func (m *moves) learn(job int64, docs []dogear.Document) {
-	if len(docs) == 0 {
-		return
-	}
-	a := &ahead{read: time.Now(), docs: make(map[string]dogear.Document, len(docs)), next: docs[len(docs)-1].Seq}
+	a := &ahead{read: time.Now(), docs: make(map[string]dogear.Document, len(docs))}
 	for _, d := range docs {
 		a.docs[d.ID] = d
 	}
@@ -109,9 +100,9 @@ const (
 // Compare looks a listed document up in the job by its id, and moves the stored one to where
 // it is listed now.
 func (s *Store) Compare(ctx context.Context, job int64, d dogear.Document) (stored dogear.Document, found bool, err error) {
-	stored, found, next := s.moves.known(job, d.ID)
+	stored, found = s.moves.known(job, d.ID)
 	if !found {
-		stored, found, err = s.find(ctx, job, d.ID, next)
+		stored, found, err = s.find(ctx, job, d.ID)
 	}
 	if err == nil && found && (stored.List != d.List || stored.Line != d.Line || stored.Offset != d.Offset) {
 		stored.List, stored.Line, stored.Offset = d.List, d.Line, d.Offset
@@ -125,14 +116,10 @@ func (s *Store) Compare(ctx context.Context, job int64, d dogear.Document) (stor
 	return stored, found, nil
 }
 
-// find reads a part of the job's documents that has the one of this id, if there is one:
-// behind a number, where it is likely to be, else from where the index says.
-func (s *Store) find(ctx context.Context, job int64, id string, next int64) (d dogear.Document, found bool, err error) {
+// find reads the document of this id, if there is one, and those that follow it.
+func (s *Store) find(ctx context.Context, job int64, id string) (d dogear.Document, found bool, err error) {
 	_, last := rangeOf(job)
 	err = s.read(ctx, func(ctx context.Context, c conn) error {
-		if d, found, err = s.ahead(ctx, c, job, id, next, last); found || err != nil {
-			return err
-		}
 		hash, _ := keyOf(id)
 		seq, err := number(ctx, c, findID, job, hash, kept(id))
 		if err == nil && seq != 0 {

@@ -130,9 +130,12 @@ func (s *Store) dial(ctx context.Context) (conn, error) {
 type patience struct {
 	until time.Time
 	pause time.Duration
+	quit  <-chan struct{} // the store is to be closed: it is borne no longer than Close bears it
 }
 
-func (s *Store) patience() *patience { return &patience{until: time.Now().Add(s.timeout)} }
+func (s *Store) patience() *patience {
+	return &patience{until: time.Now().Add(s.timeout), quit: s.quit}
+}
 
 // borne waits before the next try after an error, longer each time. It returns the error that
 // ends the trying: when time is up, ctx is done, or trying cannot help.
@@ -148,6 +151,12 @@ func (p *patience) borne(ctx context.Context, err error) error {
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return nil
+	case <-p.quit:
+		if end := time.Now().Add(leaving); end.Before(p.until) {
+			p.until = end
+		}
+		p.quit = nil
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", context.Cause(ctx), explain(err))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -35,10 +36,9 @@ var (
 
 // A dbError is an error of the database's without what it says of rows and passwords.
 type dbError struct {
-	text   string
-	code   string
-	unique string // the constraint that was broken
-	kind   error  // what callers may match, or nil
+	text string
+	code string
+	kind error // what callers may match, or nil
 }
 
 func (e *dbError) Error() string { return e.text }
@@ -70,11 +70,13 @@ func explainCode(pg *pgconn.PgError) error {
 		e.kind = ErrRights
 		e.text = fmt.Sprintf("%v: %s; try: the grants in roles.sql", ErrRights, pg.Message)
 	case pg.Code == "23505":
-		e.unique = pg.ConstraintName
 		if pg.ConstraintName == "jobs_name" {
 			return ledger.ErrJobExists
 		}
 		e.text += " on " + pg.ConstraintName
+	case pg.Code == "53100":
+		e.kind = syscall.ENOSPC
+		e.text = "the database has no space left"
 	case strings.Contains(plain, pg.Code[:2]):
 		e.text = fmt.Sprintf("the database says: %s (SQLSTATE %s)", pg.Message, pg.Code)
 	case pg.TableName != "":
@@ -113,7 +115,7 @@ func broken(err error) bool {
 	switch {
 	case code == "":
 		return true // pgx's own: the connection
-	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), strings.HasPrefix(code, "53"), code == "25P03":
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == "53300", code == "25P03":
 		return true
 	case code == "25006": // a standby, or a server that was made one
 		return true

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -280,4 +281,72 @@ func explainPlan(ctx context.Context, c conn, query string) (string, error) {
 		plan.WriteByte('\n')
 	}
 	return plan.String(), c.Deallocate(ctx, "plan")
+}
+
+// counting counts what is sent at once.
+type counting struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+func (c counting) Write(b []byte) (int, error) {
+	c.n.Add(1)
+	return c.Conn.Write(b)
+}
+
+// A decision takes two questions to the server, and a claim too.
+func TestRoundTrips(t *testing.T) {
+	cfg, err := parse(pgtest.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent atomic.Int64
+	dial := cfg.DialFunc
+	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return counting{c, &sent}, err
+	}
+	s, err := open(t.Context(), cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	job, _, err := s.Create(t.Context(), "j", ledger.Settings{}, Docs(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.Begin(t.Context(), job.ID, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lanes, err := s.Lanes(t.Context(), job.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for what, call := range map[string]func() error{
+		"Decide": func() error {
+			return s.Decide(t.Context(), []string{"a", "b"}, func(d *dogear.Docket) {
+				if n != 0 {
+					d.Ends = append(d.Ends, dogear.End{Request: n, Fate: &dogear.Fate{Doc: job.First, Refund: 1}})
+				}
+				n = d.Next
+				d.JobSent(job.ID)
+				d.Live(d.Scopes["a"].Probe)
+				d.Scopes["a"].Probe = n
+				d.Grants = append(d.Grants, dogear.Request{N: n, Job: job.ID, Run: run.ID, Doc: job.First, Scopes: []string{"a"}})
+			})
+		},
+		"Claim": func() error { _, err := s.Claim(t.Context(), lanes[0].ID, 1, 8); return err },
+	} {
+		for i := range 5 { // the first ones prepare statements and make scopes
+			before := sent.Load()
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+			if n := sent.Load() - before; i > 1 && n != 2 {
+				t.Errorf("%s asked the server %d times, want 2", what, n)
+			}
+		}
+	}
 }

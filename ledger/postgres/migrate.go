@@ -124,6 +124,10 @@ INSERT INTO dogear.schema (version) VALUES (0) ON CONFLICT DO NOTHING`
 
 // change applies the migrations that are missing, all or none.
 func change(ctx context.Context, c conn, files []fs.DirEntry) (err error) {
+	is, err := identify(ctx, c)
+	if err != nil {
+		return err
+	}
 	if _, err := c.exec(ctx, `BEGIN`); err != nil {
 		return err
 	}
@@ -158,8 +162,10 @@ func change(ctx context.Context, c conn, files []fs.DirEntry) (err error) {
 			return fmt.Errorf("migration %s: %w", f.Name(), explain(err))
 		}
 	}
-	if err := recordServer(ctx, c); err != nil {
-		return err
+	if known == 0 {
+		if _, err := c.exec(ctx, addServer, is.system, is.timeline); err != nil {
+			return err
+		}
 	}
 	_, err = c.exec(ctx, `COMMIT`)
 	return err

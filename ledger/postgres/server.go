@@ -6,17 +6,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// identity tells one server from another: a standby that was promoted writes another
-// timeline, and a cluster that was made anew is another system.
-const identity = `(SELECT system_identifier::text FROM pg_control_system()),
-	left(pg_walfile_name(pg_current_wal_lsn()), 8)`
-
 const (
-	addServer = `INSERT INTO dogear.server (system, timeline) SELECT ` + identity + ` ON CONFLICT DO NOTHING`
+	// readIdentity tells one server from another: a standby that was promoted writes another
+	// timeline, and a cluster that was made anew is another system.
+	readIdentity = `SELECT (SELECT system_identifier::text FROM pg_control_system()),
+		left(pg_walfile_name(pg_current_wal_lsn()), 8)`
+
+	addServer = `INSERT INTO dogear.server (system, timeline) VALUES ($1, $2)`
 
 	// setServer finds a row only where another server wrote last.
-	setServer = `UPDATE dogear.server s SET system = i.system, timeline = i.timeline
-		FROM (SELECT ` + identity + `) AS i(system, timeline) WHERE s.system <> i.system OR s.timeline <> i.timeline`
+	setServer = `UPDATE dogear.server SET system = $1, timeline = $2 WHERE system <> $1 OR timeline <> $2`
 
 	lockScopes = `SELECT FROM dogear.scopes ORDER BY key FOR UPDATE`
 
@@ -27,15 +26,26 @@ const (
 	skipBlocks = `SELECT setval('dogear.blocks', nextval('dogear.blocks') + 1024)`
 )
 
-func recordServer(ctx context.Context, c conn) error {
-	_, err := c.exec(ctx, addServer)
-	return err
+// A server is what tells a server from others; empty where it keeps that to itself, as what
+// only speaks PostgreSQL's protocol may.
+type server struct{ system, timeline string }
+
+func identify(ctx context.Context, c conn) (s server, err error) {
+	_, err = row(ctx, c, readIdentity, []any{&s.system, &s.timeline})
+	if err != nil && !broken(err) {
+		return server{}, nil
+	}
+	return s, err
 }
 
 // recognize looks whether this is the server that was written to last. Where it is another,
 // or has forgotten what it had said was durable, throttles may be forgotten with it: every
 // scope that was met begins as probing.
 func (s *Store) recognize(ctx context.Context, c conn, forgot bool) (err error) {
+	is, err := identify(ctx, c)
+	if err != nil {
+		return err
+	}
 	if _, err := c.exec(ctx, `BEGIN`); err != nil {
 		return err
 	}
@@ -44,7 +54,7 @@ func (s *Store) recognize(ctx context.Context, c conn, forgot bool) (err error) 
 			_, _ = c.exec(ctx, `ROLLBACK`) // the first error is the one to tell
 		}
 	}()
-	other, err := c.exec(ctx, setServer)
+	other, err := c.exec(ctx, setServer, is.system, is.timeline)
 	if err != nil {
 		return err
 	}
