@@ -102,7 +102,47 @@ func start() (*Cluster, error) {
 	return launch()
 }
 
-func launch() (_ *Cluster, err error) {
+func launch() (*Cluster, error) {
+	return build(func(c *Cluster) error {
+		return c.tool("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+	})
+}
+
+// Standby starts a server that follows this one. [Cluster.Promote] makes it a primary.
+func (c *Cluster) Standby(t testing.TB) *Cluster {
+	t.Helper()
+	s, err := build(func(s *Cluster) error {
+		return s.tool("pg_basebackup", "-D", s.data(), "-h", c.folder, "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "-N")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Promote makes a standby a primary.
+func (c *Cluster) Promote() error { return c.Exec("postgres", "SELECT pg_promote()") }
+
+// Both is the address of the same database on either of two servers, whichever can be
+// written to.
+func (c *Cluster) Both(other *Cluster, database string) string {
+	return fmt.Sprintf("host=%s,%s user=postgres dbname=%s target_session_attrs=read-write", c.folder, other.folder, database)
+}
+
+// tool runs a program of PostgreSQL's.
+func (c *Cluster) tool(name string, args ...string) error {
+	cmd := exec.Command(filepath.Join(c.bin, name), args...)
+	cmd.Dir = c.folder
+	unprivileged(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pgtest: %s: %w\n%s", name, err, out)
+	}
+	return nil
+}
+
+// build makes a cluster's data and starts it.
+func build(data func(*Cluster) error) (_ *Cluster, err error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
@@ -120,11 +160,8 @@ func launch() (_ *Cluster, err error) {
 	if err := own(folder); err != nil {
 		return nil, err
 	}
-	init := exec.Command(filepath.Join(bin, "initdb"), "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-	init.Dir = folder
-	unprivileged(init)
-	if out, err := init.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("pgtest: initdb: %w\n%s", err, out)
+	if err := data(c); err != nil {
+		return nil, err
 	}
 	return c, c.Launch()
 }
