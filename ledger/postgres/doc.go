@@ -13,6 +13,8 @@
 // the clocks of machines mean nothing. What [Store.Now] says between two looks at it errs
 // towards late.
 //
-// Nothing is kept in a session, so that poolers may stand in between; where they swallow
-// notifications, a look every second takes their place.
+// Nothing is kept in a session but prepared statements, so that poolers may stand in between:
+// with default_query_exec_mode=exec in the address there are none. Where a pooler swallows
+// notifications, a look every second takes their place. A process has up to eight
+// connections, opened when they are needed.
 package postgres

@@ -446,6 +446,45 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// What one caller does not hold is no failure of those who settle at the same moment.
+func TestOneSettleFails(t *testing.T) {
+	dsn := newDatabase(t)
+	s := openStore(t, dsn)
+	ctx := t.Context()
+	const n = 200
+	job, _, err := s.Create(ctx, "j", ledger.Settings{}, postgres.Docs(2*n))
+	must(t, err)
+	run, err := s.Begin(ctx, job.ID, time.Time{})
+	must(t, err)
+	lanes, err := s.Lanes(ctx, job.ID)
+	must(t, err)
+	docs, err := s.Claim(ctx, lanes[0].ID, n, 8)
+	must(t, err)
+	var all sync.WaitGroup
+	for i, d := range docs {
+		all.Go(func() {
+			if err := s.Settle(ctx, run.ID, []ledger.Settlement{settlementOf(d)}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if i%10 == 0 {
+			all.Go(func() {
+				never := dogear.Document{Seq: job.First + n + int64(i)}
+				if err := s.Settle(ctx, run.ID, []ledger.Settlement{settlementOf(never)}, nil); !errors.Is(err, ledger.ErrLeaseLost) {
+					t.Errorf("a document that is not held: %v", err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	c, err := s.Counts(ctx, job.ID)
+	must(t, err)
+	if c.Documents[dogear.Done] != n {
+		t.Errorf("counts: %+v, want %d done", c, n)
+	}
+	must(t, s.Close())
+}
+
 // Errors show no values of rows.
 func TestErrorsHoldNoRows(t *testing.T) {
 	s := openStore(t, newDatabase(t))

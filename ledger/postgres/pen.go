@@ -153,7 +153,7 @@ func take(group []*call, c *call) []*call {
 // each is done again in a transaction of its own.
 func (p *pen) write(ctx context.Context, group []*call) {
 	err := p.commit(ctx, group)
-	if failed, ok := errors.AsType[*callError](err); ok && len(group) > 1 && !errors.Is(err, ledger.ErrLeaseLost) {
+	if failed, ok := errors.AsType[*callError](err); ok && len(group) > 1 && !p.lost.Load() {
 		for _, c := range group {
 			p.write(ctx, []*call{c})
 		}
