@@ -66,10 +66,11 @@ func setOffset(t testing.TB, dsn string, d time.Duration) {
 		AS 'SELECT clock_timestamp() + interval ''%d microseconds'''`, d.Microseconds()))
 }
 
-// newDatabase is an empty database that is checked at the end of the test.
+// newDatabase is an empty ledger that is checked at the end of the test.
 func newDatabase(t *testing.T) string {
 	t.Helper()
-	dsn := pgtest.Database(t)
+	c := pgtest.Shared(t)
+	dsn := c.Copy(t, c.Template(t, func(dsn string) { must(t, openStore(t, dsn).Close()) }))
 	t.Cleanup(func() { consistent(t, dsn) })
 	return dsn
 }

@@ -170,7 +170,7 @@ func TestRefusals(t *testing.T) {
 
 // Many processes make one ledger at once.
 func TestOpenAtOnce(t *testing.T) {
-	dsn := newDatabase(t)
+	dsn := pgtest.Database(t)
 	errs := make(chan error)
 	for range 8 {
 		go func() {

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -92,6 +93,9 @@ type Cluster struct {
 	exited  chan struct{}
 	process *os.Process
 	made    atomic.Int64 // databases
+
+	template     sync.Once
+	templateName string
 }
 
 // start is the server that was given, or a new one.
@@ -224,9 +228,13 @@ func (c *Cluster) failed(err error) error {
 // Crash ends the server as a power cut does, but for what the kernel has in memory.
 func (c *Cluster) Crash() { c.end(syscall.SIGQUIT) }
 
-// Stop ends the server and deletes it. It may be called twice.
+// Stop ends the server and deletes it; of one that was given, the template. It may be called
+// twice.
 func (c *Cluster) Stop() {
 	if c.given != "" {
+		if c.templateName != "" {
+			_ = c.Exec("postgres", "DROP DATABASE "+c.templateName+" WITH (FORCE)")
+		}
 		return
 	}
 	c.end(syscall.SIGQUIT) // nobody wants what a checkpoint would keep
@@ -282,6 +290,21 @@ func (c *Cluster) Exec(database, sql string) error {
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
 	return c.Copy(t, "template1")
+}
+
+// Template makes a database once, to be copied, and returns its name. The DSN that make
+// is called with is that of an empty one; nobody is connected to it afterwards.
+func (c *Cluster) Template(t testing.TB, make func(dsn string)) string {
+	t.Helper()
+	c.template.Do(func() {
+		name := fmt.Sprintf("dogear_%d_template", os.Getpid())
+		if err := c.Exec("postgres", "CREATE DATABASE "+name); err != nil {
+			t.Fatal(err)
+		}
+		make(c.DSN(name))
+		c.templateName = name
+	})
+	return c.templateName
 }
 
 // Copy makes a database like another one that nobody is connected to.
