@@ -1,0 +1,232 @@
+package postgres_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/ledger/postgres"
+	"github.com/dogear/dogear/ledger/postgres/pgtest"
+)
+
+const benchKey = "host:docs.example.com"
+
+// BenchmarkCreate lists a job of b.N documents.
+func BenchmarkCreate(b *testing.B) {
+	s := openStore(b, pgtest.Database(b))
+	defer s.Close()
+	b.ResetTimer()
+	if _, _, err := s.Create(b.Context(), "bench", ledger.Settings{}, postgres.Docs(b.N)); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
+}
+
+// BenchmarkAdmit has 64 goroutines in each of some stores that each have one request granted
+// and ended, again and again, on one scope.
+func BenchmarkAdmit(b *testing.B) {
+	for _, stores := range []int{1, 4} {
+		b.Run(fmt.Sprintf("stores=%d", stores), func(b *testing.B) {
+			dsn := pgtest.Database(b)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var mu sync.Mutex
+			var took []time.Duration
+			var all sync.WaitGroup
+			for range stores {
+				s := openStore(b, dsn)
+				defer s.Close()
+				admitOne(b, s)
+				for range 64 {
+					all.Go(func() {
+						var mine []time.Duration
+						for left.Add(-1) >= 0 {
+							mine = append(mine, admitOne(b, s))
+						}
+						mu.Lock()
+						took = append(took, mine...)
+						mu.Unlock()
+					})
+				}
+			}
+			b.ResetTimer()
+			all.Wait()
+			slices.Sort(took)
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "admissions/s")
+			if len(took) > 0 {
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			}
+		})
+	}
+}
+
+// admitOne has a request granted, and ended; it tells how long the grant took.
+func admitOne(b testing.TB, s *postgres.Store) time.Duration {
+	var n int64
+	start := time.Now()
+	err := s.Decide(b.Context(), []string{benchKey}, func(d *dogear.Docket) {
+		n = d.Next
+		d.Grants = append(d.Grants, dogear.Request{N: n, Scopes: []string{benchKey}})
+		d.Scopes[benchKey].Pace = strconv.AppendInt(nil, d.Now.UnixNano(), 10)
+	})
+	took := time.Since(start)
+	if err == nil {
+		err = s.Decide(b.Context(), []string{benchKey}, func(d *dogear.Docket) {
+			d.Ends = append(d.Ends, dogear.End{Request: n, Status: 200, Outcome: dogear.OK, Sent: d.Wall, Ended: d.Wall})
+		})
+	}
+	if err != nil {
+		b.Error(err)
+	}
+	return took
+}
+
+// BenchmarkRead takes b.N documents all the way, everything durable: claimed by 256, granted
+// and ended by 64, settled by 256.
+func BenchmarkRead(b *testing.B) {
+	s := openStore(b, pgtest.Database(b))
+	defer s.Close()
+	ctx := b.Context()
+	job, _, err := s.Create(ctx, "bench", ledger.Settings{}, postgres.Docs(b.N))
+	if err != nil {
+		b.Fatal(err)
+	}
+	run, err := s.Begin(ctx, job.ID, time.Time{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	lanes, err := s.Lanes(ctx, job.ID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for {
+		docs, err := s.Claim(ctx, lanes[0].ID, 256, 8)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(docs) == 0 {
+			break
+		}
+		for part := range slices.Chunk(docs, 64) {
+			readPart(b, s, job, run, part)
+		}
+		settleAll(b, s, run, docs)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
+}
+
+// BenchmarkClaimSettle claims and settles by 64.
+func BenchmarkClaimSettle(b *testing.B) {
+	s := openStore(b, pgtest.Database(b))
+	defer s.Close()
+	ctx := b.Context()
+	job, _, err := s.Create(ctx, "bench", ledger.Settings{}, postgres.Docs(b.N))
+	if err != nil {
+		b.Fatal(err)
+	}
+	run, err := s.Begin(ctx, job.ID, time.Time{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	lanes, err := s.Lanes(ctx, job.ID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for {
+		docs, err := s.Claim(ctx, lanes[0].ID, 64, 8)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(docs) == 0 {
+			break
+		}
+		settleAll(b, s, run, docs)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
+}
+
+func readPart(b testing.TB, s *postgres.Store, job ledger.Job, run ledger.Run, docs []dogear.Document) {
+	var first int64
+	err := s.Decide(b.Context(), docs[0].Scopes, func(d *dogear.Docket) {
+		first = d.Next
+		for i, doc := range docs {
+			d.Grants = append(d.Grants, dogear.Request{
+				N: first + int64(i), Job: job.ID, Run: run.ID, Doc: doc.Seq, Scopes: doc.Scopes, Granted: d.Wall,
+			})
+		}
+	})
+	if err == nil {
+		err = s.Decide(b.Context(), docs[0].Scopes, func(d *dogear.Docket) {
+			for i := range docs {
+				d.Ends = append(d.Ends, dogear.End{
+					Request: first + int64(i), Sent: d.Wall, Ended: d.Wall, Status: 200, Outcome: dogear.OK, Bytes: 8192,
+				})
+			}
+		})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func settleAll(b testing.TB, s *postgres.Store, run ledger.Run, docs []dogear.Document) {
+	done := make([]ledger.Settlement, len(docs))
+	placed := make([]int64, len(docs))
+	for i, doc := range docs {
+		done[i] = ledger.Settlement{
+			Result: dogear.Result{
+				Doc: doc.Seq, ID: doc.ID, Version: `"5f3c1a"`, Path: doc.Name, Size: 8192,
+				SHA256:      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+				ContentType: "text/html", ReadAt: time.Now(), Run: run.ID,
+			},
+			Temp: fmt.Sprintf(".dogear-%d.part", doc.Seq), Folded: doc.Name,
+		}
+		placed[i] = doc.Seq
+	}
+	if err := s.Settle(b.Context(), run.ID, done, placed); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// TestLarge lists a million documents in a process of its own and looks at its memory.
+func TestLarge(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("DOGEAR_LARGE"))
+	if dsn := os.Getenv("DOGEAR_LARGE_DSN"); dsn != "" {
+		s := openStore(t, dsn)
+		defer s.Close()
+		start := time.Now()
+		job, repeats, err := s.Create(t.Context(), "large", ledger.Settings{}, postgres.Docs(n))
+		if err != nil || job.Total != int64(n) || repeats != 0 {
+			t.Fatalf("%+v, %d repeats, %v", job, repeats, err)
+		}
+		status, _ := os.ReadFile("/proc/self/status")
+		for line := range strings.Lines(string(status)) {
+			if strings.HasPrefix(line, "VmHWM") {
+				t.Logf("%d documents in %v, %s", n, time.Since(start), line)
+			}
+		}
+		return
+	}
+	if n == 0 || runtime.GOOS != "linux" {
+		t.Skip("DOGEAR_LARGE says how many documents")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestLarge$", "-test.v")
+	cmd.Env = append(os.Environ(), "DOGEAR_LARGE_DSN="+pgtest.Database(t), "DOGEAR_TEST_POSTGRES=skip")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
