@@ -234,14 +234,6 @@ type Store interface {
 	Jobs(ctx context.Context) iter.Seq2[Job, error]
 	// SinkJob names the job that saves into the folder, or "".
 	SinkJob(ctx context.Context, sink string) (string, error)
-	// Export is all of the ledger but what is in flight, for [Store.Import] of another. It
-	// refuses with a [*RunningError] while a job is being run.
-	Export(ctx context.Context) iter.Seq2[Record, error]
-	// Import takes what another ledger has. Nothing of it is seen before the sequence has
-	// ended without an error. Errors match [ErrJobExists] where a job's name is taken. A scope
-	// that is here already waits for the later of both. Fold is the form in which no two paths
-	// of results may be equal.
-	Import(ctx context.Context, records iter.Seq2[Record, error], fold func(path string) string) error
 	// Forget drops a job, its documents, runs and requests. It refuses a running one with a
 	// [*RunningError]. Results in the sink and scopes stay.
 	Forget(ctx context.Context, job int64) error
@@ -332,4 +324,17 @@ type Store interface {
 	// Release ends a scope's wait and keeps who did it, when and why.
 	Release(ctx context.Context, key, by, reason string) error
 	Releases(ctx context.Context, key string) iter.Seq2[Release, error]
+}
+
+// A Portable store can be moved into another one.
+type Portable interface {
+	Store
+	// Export is all of the ledger but what is in flight, for [Store.Import] of another. It
+	// refuses with a [*RunningError] while a job is being run.
+	Export(ctx context.Context) iter.Seq2[Record, error]
+	// Import takes what another ledger has. Nothing of it is seen before the sequence has
+	// ended without an error. Errors match [ErrJobExists] where a job's name is taken. A scope
+	// that is here already waits for the later of both. Fold is the form in which no two paths
+	// of results may be equal.
+	Import(ctx context.Context, records iter.Seq2[Record, error], fold func(path string) string) error
 }

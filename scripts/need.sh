@@ -18,6 +18,7 @@ for c in "$@"; do
 	aria2c) packages+=(aria2) ;;
 	python3) packages+=(python3 python3-venv) ;;
 	node) packages+=(nodejs) ;;
+	pg_ctlcluster) packages+=(postgresql) ;;
 	xargs) packages+=(findutils) ;;
 	*) packages+=("$c") ;;
 	esac
@@ -49,9 +50,11 @@ apt install -y --no-install-recommends "${packages[@]}"
 
 # Nor at the next start of the machine: dogear runs its own, with its own settings.
 for c in "${fresh[@]}"; do
-	case $c in nginx | haproxy)
-		if have systemctl; then root systemctl --quiet disable "$c" >/dev/null 2>&1 || true; fi
-		;;
+	case $c in
+	nginx | haproxy) service=$c ;;
+	pg_ctlcluster) service=postgresql ;;
+	*) service= ;;
 	esac
+	if [ -n "$service" ] && have systemctl; then root systemctl --quiet disable "$service" >/dev/null 2>&1 || true; fi
 	have "$c" || die "$c is still missing after: apt-get install ${packages[*]}"
 done

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/ledger/postgres"
 	"github.com/dogear/dogear/ledger/sqlite"
 )
 
@@ -143,8 +144,15 @@ func (c *call) open(flag string) (ledger.Store, error) {
 			return nil, &codedError{code: exitIO, err: err}
 		}
 	}
+	if strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://") {
+		s, err := postgres.Open(c.ctx, path, postgres.Options{})
+		if err != nil {
+			return nil, &codedError{code: exitIO, err: err}
+		}
+		return s, nil
+	}
 	if strings.Contains(path, "://") {
-		return nil, &usageError{err: errors.New("--store: this dogear keeps its ledger in a SQLite file: give its path")}
+		return nil, &usageError{err: errors.New("--store: give the path of a SQLite file, or postgres://USER@HOST/DATABASE")}
 	}
 	s, err := sqlite.Open(c.ctx, path, sqlite.Options{})
 	if err != nil {

@@ -40,7 +40,7 @@ type exportCmd struct {
 
 // Run writes the ledger.
 func (r *exportCmd) Run(c *call) (err error) {
-	s, err := c.open(r.Store)
+	s, err := c.portable(r.Store)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *importCmd) Run(c *call) error {
 		defer f.Close()
 		in = f
 	}
-	s, err := c.open(r.Store)
+	s, err := c.portable(r.Store)
 	if err != nil {
 		return err
 	}
@@ -177,4 +177,16 @@ func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 			}
 		}
 	}
+}
+
+// portable opens a ledger that can be moved.
+func (c *call) portable(store string) (ledger.Portable, error) {
+	s, err := c.open(store)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := s.(ledger.Portable); ok {
+		return p, nil
+	}
+	return nil, errors.Join(&usageError{err: fmt.Errorf("%s: this kind of ledger cannot be exported or imported by this dogear", s.Where())}, s.Close())
 }

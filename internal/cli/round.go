@@ -339,6 +339,9 @@ func storeArg(store string) string {
 	if store == "" {
 		return ""
 	}
+	if strings.Contains(store, "://") { // it may hold a password
+		store = dogear.Redact(store)
+	}
 	return " --store " + store
 }
 

@@ -20,10 +20,21 @@ var exports = []promise{
 	{"ImportKeepsTheLaterWait", testImportLaterWait},
 }
 
-// elsewhere is a store of another, empty ledger.
-func (f *fixture) elsewhere() ledger.Store {
+// portable is the store, if it can be moved; else the test is skipped.
+func (f *fixture) portable() ledger.Portable {
 	f.Helper()
-	s := f.empty(f.T).Open(f.T)
+	p, ok := f.Store.(ledger.Portable)
+	if !ok {
+		f.Skip("this ledger cannot be exported")
+	}
+	return p
+}
+
+// elsewhere is a store of another, empty ledger.
+func (f *fixture) elsewhere() ledger.Portable {
+	f.Helper()
+	f.portable()
+	s := f.empty(f.T).Open(f.T).(ledger.Portable)
 	f.Cleanup(func() { f.must(s.Close()) })
 	return s
 }
@@ -104,7 +115,7 @@ func testExportImport(f *fixture) {
 	wait := collect(f, f.Scopes(f.ctx()))[0].NotBefore.Sub(f.Now())
 
 	other := f.elsewhere()
-	f.must(other.Import(f.ctx(), f.Export(f.ctx()), fold))
+	f.must(other.Import(f.ctx(), f.portable().Export(f.ctx()), fold))
 	f.alike(other, "policies")
 	f.alike(other, "drive")
 	if left := collect(f, other.Scopes(f.ctx()))[0].NotBefore.Sub(other.Now()); left < wait-time.Second {
@@ -137,7 +148,7 @@ func testExportImport(f *fixture) {
 		f.Errorf("the drive has %+v", rest)
 	}
 	// And back: the first ledger's names are taken.
-	f.fails("Import of what is there", f.Import(f.ctx(), f.Export(f.ctx()), fold), ledger.ErrJobExists)
+	f.fails("Import of what is there", f.portable().Import(f.ctx(), f.portable().Export(f.ctx()), fold), ledger.ErrJobExists)
 }
 
 func (f *fixture) jobID(s ledger.Store, name string) int64 {
@@ -150,7 +161,7 @@ func (f *fixture) jobID(s ledger.Store, name string) int64 {
 func testExportRunning(f *fixture) {
 	job := f.job("policies", 2)
 	f.begin(f.open(), job)
-	for _, err := range f.Export(f.ctx()) {
+	for _, err := range f.portable().Export(f.ctx()) {
 		if r, ok := errors.AsType[*ledger.RunningError](err); !ok || r.Job != "policies" {
 			f.Errorf("Export: %v, want a RunningError", err)
 		}
@@ -163,12 +174,12 @@ func testImportAllOrNothing(f *fixture) {
 	f.busy()
 	broken := errors.New("the file is cut")
 	n := 0
-	for range f.Export(f.ctx()) {
+	for range f.portable().Export(f.ctx()) {
 		n++
 	}
 	for cut := range n {
 		other := f.elsewhere()
-		err := other.Import(f.ctx(), cutAfter(f.Export(f.ctx()), cut, broken), fold)
+		err := other.Import(f.ctx(), cutAfter(f.portable().Export(f.ctx()), cut, broken), fold)
 		f.fails("Import of a file that is cut", err, broken)
 		if jobs, scopes := collect(f, other.Jobs(f.ctx())), collect(f, other.Scopes(f.ctx())); len(jobs)+len(scopes) > 0 {
 			f.Fatalf("after %d of %d records: %+v, %+v", cut, n, jobs, scopes)
@@ -199,7 +210,7 @@ func testImportLaterWait(f *fixture) {
 		f.must(other.Decide(f.ctx(), []string{key}, func(d *dogear.Docket) {
 			d.Scopes[key].NotBefore, d.Scopes[key].Probing = d.Now.Add(wait), true
 		}))
-		f.must(other.Import(f.ctx(), f.Export(f.ctx()), fold))
+		f.must(other.Import(f.ctx(), f.portable().Export(f.ctx()), fold))
 		sc := collect(f, other.Scopes(f.ctx()))[0]
 		if left, want := sc.NotBefore.Sub(other.Now()), max(wait, 10*time.Minute); left < want-5*time.Second || left > want+5*time.Second {
 			f.Errorf("%v left, want the later of %v and 10 min", left, wait)

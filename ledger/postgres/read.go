@@ -100,7 +100,7 @@ func (s *Store) Unplaced(ctx context.Context, job int64) iter.Seq2[ledger.Settle
 	}
 }
 
-const readRemaining = `SELECT seq, id, version, found, state, attempts, not_before, reason, lane
+const readRemaining = `SELECT seq, id, version, found, state, attempts, not_before, reason, lane, name
 	FROM dogear.documents WHERE state <> 2 AND seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`
 
 // Remaining are the documents that are not done, in the order of the list.
@@ -122,7 +122,8 @@ func (s *Store) Remaining(ctx context.Context, job int64) iter.Seq2[ledger.Remai
 				var rem ledger.Remaining
 				var at, lane int64
 				var state int16
-				err := r.Scan(&rem.Seq, &rem.ID, &rem.Version, &rem.Found, &state, &rem.Attempts, &at, &rem.Reason, &lane)
+				err := r.Scan(&rem.Seq, &rem.ID, &rem.Version, &rem.Found, &state, &rem.Attempts, &at, &rem.Reason, &lane, &rem.Name)
+				rem.Name = told(rem.Name)
 				rem.ID, rem.Version, rem.Found, rem.Reason = told(rem.ID), told(rem.Version), told(rem.Found), told(rem.Reason)
 				if rem.State = dogear.State(state); rem.State == dogear.Pending || rem.State == dogear.InDoubt {
 					if at = max(at, waits[lane]); at > now {
