@@ -173,10 +173,7 @@ func testExportRunning(f *fixture) {
 func testImportAllOrNothing(f *fixture) {
 	f.busy()
 	broken := errors.New("the file is cut")
-	n := 0
-	for range f.portable().Export(f.ctx()) {
-		n++
-	}
+	n := len(collect(f, f.portable().Export(f.ctx())))
 	for cut := range n {
 		other := f.elsewhere()
 		err := other.Import(f.ctx(), cutAfter(f.portable().Export(f.ctx()), cut, broken), fold)
