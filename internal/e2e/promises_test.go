@@ -80,7 +80,8 @@ func TestW6ScopeMetOnTheWay(t *testing.T) {
 	u.must(0, "scopes", "confirm", "host:"+s.Addr(), "--source", "a test")
 	r := u.must(78, "read", "l.txt", "-o", "out", "--concurrency", "1")
 	r.says(t, "host:"+other.Addr())
-	if st := u.status("l"); st.LastRun.StopReason != "scope_unconfirmed" || st.Documents.Pending != 3 {
+	// What was on its way when the first was refused may have been answered.
+	if st := u.status("l"); st.LastRun.StopReason != "scope_unconfirmed" || st.Documents.Pending+st.Documents.Done != 3 || st.Documents.Pending == 0 {
 		t.Errorf("%+v", st)
 	}
 	u.must(0, "scopes", "confirm", "host:"+other.Addr(), "--source", "a test")
