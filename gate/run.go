@@ -9,29 +9,40 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// lastWords is how long the ledger may take for what was settled when the gate is told to end.
+const lastWords = time.Second
+
 // Run admits and settles until ctx is done, or the ledger fails. What was settled before is
-// committed when it returns; whoever still waits gets an error.
+// committed when it returns, unless the ledger took longer than a second for it; whoever
+// still waits gets an error.
 func (g *Gate) Run(ctx context.Context) error {
 	defer close(g.done)
 	eg, ctx := errgroup.WithContext(ctx)
-	eg.Go(func() error { return g.admitting(ctx) })
+	writing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(lastWords, cancel)
+		context.AfterFunc(writing, func() { t.Stop() })
+	})()
+	eg.Go(func() error { return g.admitting(ctx, writing) })
 	eg.Go(func() error { return g.listening(ctx) })
-	eg.Go(func() error { return g.renewing(ctx) })
+	eg.Go(func() error { return g.renewing(ctx, writing) })
 	err := eg.Wait()
 	g.shut(err)
-	if ctx := context.WithoutCancel(ctx); err == nil {
-		_, _, err = g.round(ctx) // what was settled last
+	if err == nil {
+		_, _, err = g.round(writing) // what was settled last
 	}
 	g.abandon(err)
 	return err
 }
 
-// admitting makes one transaction after the other while there is something to decide.
-func (g *Gate) admitting(ctx context.Context) error {
+// admitting makes one transaction after the other while there is something to decide. One
+// that has begun is not ended by ctx, but by writing.
+func (g *Gate) admitting(ctx, writing context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		due, did, err := g.round(context.WithoutCancel(ctx))
+		due, did, err := g.round(writing)
 		if err != nil {
 			return fmt.Errorf("ask the ledger for admission: %w", err)
 		}
@@ -76,7 +87,7 @@ func (g *Gate) listening(ctx context.Context) error {
 }
 
 // renewing keeps the lease and tells other processes how many wait here.
-func (g *Gate) renewing(ctx context.Context) error {
+func (g *Gate) renewing(ctx, writing context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var told map[string]int
@@ -91,7 +102,7 @@ func (g *Gate) renewing(ctx context.Context) error {
 		if time.Since(at) < renewEvery && maps.Equal(waiting, told) {
 			continue
 		}
-		if err := g.cfg.Store.Renew(context.WithoutCancel(ctx), waiting); err != nil {
+		if err := g.cfg.Store.Renew(writing, waiting); err != nil {
 			return fmt.Errorf("renew this process's lease: %w", err)
 		}
 		told, at = waiting, time.Now()

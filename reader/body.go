@@ -137,7 +137,7 @@ func (b *incoming) continues() error {
 
 // forget throws away what is kept of the body.
 func (b *incoming) forget() {
-	ctx, cancel := b.run.finishing(5 * time.Second)
+	ctx, cancel := b.run.finishing()
 	defer cancel()
 	if err := b.run.Store.SavePartial(ctx, b.doc.Seq, ledger.Partial{}); err != nil {
 		b.run.Log.Warn("the kept beginning of a body stays in the ledger", "doc", b.doc.ID, "err", err)
@@ -318,7 +318,7 @@ func (b *incoming) keepPart(p ledger.Partial) error {
 	if err := b.run.Sink.SyncPart(b.doc.Seq); err != nil {
 		return err
 	}
-	ctx, cancel := b.run.finishing(5 * time.Second)
+	ctx, cancel := b.run.finishing()
 	defer cancel()
 	return b.run.Store.SavePartial(ctx, b.doc.Seq, p)
 }

@@ -266,14 +266,19 @@ func (r *run) note(err error) {
 	r.soft = append(r.soft, err)
 }
 
-// giveBack moves documents out of flight though the run may be ending.
+// giveBack moves documents out of flight though the run may be ending. Where the ledger does
+// not take them their claims end with this process, and the next run frees them.
 func (r *run) giveBack(fates []dogear.Fate) {
-	ctx, cancel := r.finishing(5 * time.Second)
+	if r.stayed.Load() {
+		return
+	}
+	ctx, cancel := r.finishing()
 	defer cancel()
 	for block := range slices.Chunk(fates, claimBlock) {
 		if err := r.Store.Return(ctx, block); err != nil {
-			// The claim ends with this process; the next run frees it.
-			r.stayed.Do(func() { r.Log.Warn("documents stay claimed until the next run", "err", err) })
+			if !r.stayed.Swap(true) {
+				r.Log.Warn("documents stay claimed until the next run", "err", err)
+			}
 			return
 		}
 	}

@@ -193,7 +193,7 @@ func (p *paging) take(page dogear.Page) error {
 		return refusedSource(errors.New("the listing repeats a cursor: it would never end"))
 	}
 	p.seen[id] = true
-	ctx, cancel := p.finishing(30 * time.Second) // a page that came is kept, though the run is ending
+	ctx, cancel := p.finishing() // a page that came is kept, though the run is ending
 	defer cancel()
 	got, err := p.Store.AddPage(ctx, p.Job.ID, page)
 	if err != nil {

@@ -141,14 +141,15 @@ type run struct {
 	Config
 	set  ledger.Settings
 	id   int64
-	stop context.CancelCauseFunc // of dispatch
+	stop context.CancelCauseFunc // ends halted
 
-	dispatch context.Context // ends when nothing more may be sent
-	flight   context.Context // ends when nothing more may be received
+	halted   context.Context  // ends when the run has to end: stopped, cancelled, at its deadline
+	goneBy   func() time.Time // when the command has to be gone, once halted has ended
+	dispatch context.Context  // ends with halted, or when nothing is left to be sent
+	flight   context.Context  // ends when nothing more may be received
 	saves    chan saved
-	goneBy   atomic.Pointer[time.Time] // when the command has to be gone; nil while dispatch goes on
 	renamed  renamed
-	stayed   sync.Once // the warning that claims could not be given back
+	stayed   atomic.Bool // claims could not be given back
 	outages  outages
 	detached chan struct{} // bounds the documents that wait for another lane's scope
 	unlisted bool          // the listing is not complete, and for now cannot go on
@@ -210,7 +211,7 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 		return Ending{}, err
 	}
 	r.id = rec.ID
-	r.dispatch, r.flight = ctx, ctx // until the round has its own
+	defer r.begin(ctx)()
 	end := Ending{Run: rec}
 	if end.Missing, err = r.reconcile(ctx); err != nil {
 		end.Reason, end.Err = reasonOf(err, dogear.SinkFailed), err
@@ -229,7 +230,7 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 	}
 	end.Others = x.Progress().Others
 	if end.Reason != dogear.SinkFailed && end.Reason != dogear.LedgerFailed {
-		last, cancel := r.finishing(10 * time.Second)
+		last, cancel := r.finishing()
 		if err := r.placeLeft(last); err != nil {
 			r.Log.Warn("the next run places the last results", "err", err)
 		}
@@ -244,13 +245,9 @@ func (r *run) round(ctx context.Context, first bool) error {
 	var abort context.CancelCauseFunc
 	r.flight, abort = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r.dispatch, r.stop = context.WithCancelCause(ctx)
-	defer r.stop(nil)
-	if !r.Deadline.IsZero() {
-		var cancel context.CancelFunc
-		r.dispatch, cancel = context.WithDeadlineCause(r.dispatch, r.Deadline, &Stop{Reason: dogear.Deadline})
-		defer cancel()
-	}
+	var ended context.CancelFunc
+	r.dispatch, ended = context.WithCancel(r.halted)
+	defer ended()
 	gateCtx, closeGate := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeGate()
 	var all, saver sync.WaitGroup
@@ -271,8 +268,8 @@ func (r *run) round(ctx context.Context, first bool) error {
 	close(r.saves)
 	saver.Wait()
 	flushErr := r.flush()
-	hard := context.Cause(r.dispatch)
-	r.stop(nil)
+	hard := context.Cause(r.halted)
+	ended()
 	abort(nil)
 	closeGate()
 	all.Wait()
@@ -285,7 +282,7 @@ func (r *run) round(ctx context.Context, first bool) error {
 
 // flush brings the ledger up to date with what the gate has settled.
 func (r *run) flush() error {
-	ctx, cancel := r.finishing(30 * time.Second)
+	ctx, cancel := r.finishing()
 	defer cancel()
 	if err := r.Gate.Flush(ctx); err != nil {
 		return &Stop{Reason: dogear.LedgerFailed, Err: err}
@@ -301,8 +298,6 @@ func (r *run) watchGrace(abort context.CancelCauseFunc) {
 	case <-r.Abort:
 		r.stop(&Stop{Reason: dogear.Cancelled})
 	}
-	by := time.Now().Add(r.Grace + 4*time.Second)
-	r.goneBy.Store(&by)
 	t := time.NewTimer(r.Grace)
 	defer t.Stop()
 	select {
@@ -318,7 +313,7 @@ var errAborted = errors.New("the run ended before the answer was whole")
 
 // finish records the run's end, though its context may be done.
 func (r *run) finish(end *Ending) {
-	if end.Reason != dogear.SinkFailed {
+	if end.Reason != dogear.SinkFailed && end.Reason != dogear.LedgerFailed {
 		if err := r.writeList(end.Reason); err != nil && end.Err == nil {
 			end.Err = fmt.Errorf("write the sink's list of results: %w", err)
 			if end.Reason == dogear.Completed {
@@ -326,7 +321,7 @@ func (r *run) finish(end *Ending) {
 			}
 		}
 	}
-	ctx, cancel := r.finishing(5 * time.Second)
+	ctx, cancel := r.finishing()
 	defer cancel()
 	if err := r.Store.EndRun(ctx, r.id, end.Reason); err != nil && end.Reason != dogear.LedgerFailed {
 		end.Reason, end.Err = dogear.LedgerFailed, err
@@ -336,9 +331,9 @@ func (r *run) finish(end *Ending) {
 // writeList writes the sink's list of results. A run that has to be gone soon leaves the old
 // one where there are too many: the next writes it.
 func (r *run) writeList(reason dogear.StopReason) error {
-	ctx := context.Background()
+	ctx, cancel := r.finishing()
+	defer cancel()
 	if reason == dogear.Cancelled || reason == dogear.Deadline {
-		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 	}

@@ -133,7 +133,7 @@ func (r *run) gather(first saved) []saved {
 // saveGroup makes a group durable and settles it, together with what had its name before
 // and is durably there now.
 func (r *run) saveGroup(group []saved) ([]named, error) {
-	ctx, cancel := r.finishing(30 * time.Second)
+	ctx, cancel := r.finishing()
 	defer cancel()
 	docs := make([]int64, len(group))
 	for i, s := range group {
@@ -164,7 +164,7 @@ func (r *run) saveGroup(group []saved) ([]named, error) {
 
 // placeAll gives settled results their names.
 func (r *run) placeAll(group []named) error {
-	ctx, cancel := r.finishing(30 * time.Second)
+	ctx, cancel := r.finishing()
 	defer cancel()
 	for _, n := range group {
 		if err := r.place(ctx, n.doc, n.row); err != nil {
@@ -173,23 +173,6 @@ func (r *run) placeAll(group []named) error {
 		r.renamed.add(n.row.Doc)
 	}
 	return nil
-}
-
-// finishing is a context for what has to be written down though the run is over: it ends
-// after d, and before the command has to be gone (E2).
-func (r *run) finishing(d time.Duration) (context.Context, context.CancelFunc) {
-	at := time.Now().Add(d)
-	if by := r.goneBy.Load(); by != nil && by.Before(at) {
-		at = later(*by, time.Now().Add(time.Second/2))
-	}
-	return context.WithDeadline(context.WithoutCancel(r.dispatch), at)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // name gives each result a path that no other of the job has.
@@ -254,7 +237,7 @@ func (r *run) place(ctx context.Context, d dogear.Document, row ledger.Settlemen
 }
 
 func (r *run) notePlaced(docs []int64) error {
-	ctx, cancel := r.finishing(30 * time.Second)
+	ctx, cancel := r.finishing()
 	defer cancel()
 	if err := r.Sink.Sync(nil); err != nil {
 		return err

@@ -4,16 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/gate"
 )
 
+// begin gives the run its end: a stop, its deadline, or that ctx is done. What it returns is
+// to be called when all is over.
+func (r *run) begin(ctx context.Context) (over func()) {
+	ctx, r.stop = context.WithCancelCause(ctx)
+	cancel := func() {}
+	if !r.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(ctx, r.Deadline, &Stop{Reason: dogear.Deadline})
+	}
+	r.halted, r.dispatch, r.flight = ctx, ctx, ctx // until the round has its own
+	// The command is to be gone 5 s after the grace (E2); what comes after the run has some of them.
+	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 3*time.Second) })
+	stop := context.AfterFunc(ctx, func() { r.goneBy() })
+	return func() { stop(); cancel(); r.stop(nil) }
+}
+
+// finishing is a context for what has to be written down though the run may be ending. While
+// nothing makes the run end, the ledger may take the time that it is given; after that it has
+// until the command has to be gone (E2).
+func (r *run) finishing() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.halted))
+	stop := context.AfterFunc(r.halted, func() {
+		t := time.AfterFunc(max(time.Until(r.goneBy()), time.Second/2), func() { cancel(errLate) })
+		context.AfterFunc(ctx, func() { t.Stop() })
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// errLate ends what could not be written down before the command had to be gone.
+var errLate = errors.New("the time that a run has to end is over")
+
 // judgeEnd chooses the reason of a run that nothing hard has ended: every lane has come to
 // where nothing more can be sent now.
 func (r *run) judgeEnd(end *Ending) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := r.finishing()
 	defer cancel()
 	counts, err := r.Store.Counts(ctx, r.Job.ID)
 	if err != nil {

@@ -21,7 +21,7 @@ func (r *run) help(ctx context.Context) (Ending, error) {
 		return Ending{}, err
 	}
 	r.id, r.Deadline = rec.ID, rec.Deadline
-	r.dispatch, r.flight = ctx, ctx
+	defer r.begin(ctx)()
 	end := Ending{Run: rec}
 	if end.Err = r.awaitListing(ctx); end.Err == nil {
 		end.Err = r.confirmed(ctx)
@@ -34,7 +34,7 @@ func (r *run) help(ctx context.Context) (Ending, error) {
 	} else {
 		r.judgeEnd(&end)
 	}
-	leave, cancel := r.finishing(5 * time.Second)
+	leave, cancel := r.finishing()
 	defer cancel()
 	if err := r.Store.Leave(leave, r.Job.ID); err != nil && end.Reason != dogear.LedgerFailed {
 		end.Reason, end.Err = dogear.LedgerFailed, err

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -133,8 +134,8 @@ type call struct {
 }
 
 // open opens the ledger: the flag, the environment, or the user's own.
-func (c *call) open(flag string) (ledger.Store, error) {
-	path := flag
+func (c *call) open(flag storeFlag) (ledger.Store, error) {
+	path := flag.Store
 	if path == "" {
 		path = os.Getenv("DOGEAR_STORE")
 	}
@@ -145,16 +146,26 @@ func (c *call) open(flag string) (ledger.Store, error) {
 		}
 	}
 	if strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://") {
-		s, err := postgres.Open(c.ctx, path, postgres.Options{})
-		if err != nil {
-			return nil, &codedError{code: exitIO, err: err}
-		}
-		return s, nil
+		return c.openPostgres(path, flag.StoreTimeout)
 	}
 	if strings.Contains(path, "://") {
 		return nil, &usageError{err: errors.New("--store: give the path of a SQLite file, or postgres://USER@HOST/DATABASE")}
 	}
 	s, err := sqlite.Open(c.ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, &codedError{code: exitIO, err: err}
+	}
+	return s, nil
+}
+
+// openPostgres opens a shared ledger, and says so when it has to be waited for.
+func (c *call) openPostgres(dsn string, timeout time.Duration) (ledger.Store, error) {
+	if timeout <= 0 {
+		return nil, &usageError{err: errors.New("--store-timeout: has to be more than zero, as 60s")}
+	}
+	s, err := postgres.Open(c.ctx, dsn, postgres.Options{Timeout: timeout, Waiting: func(err error) {
+		fmt.Fprintf(c.Stderr, "dogear: the ledger does not answer, and is waited for, %v at most: %s\n", timeout, shown(err.Error()))
+	}})
 	if err != nil {
 		return nil, &codedError{code: exitIO, err: err}
 	}
@@ -174,7 +185,7 @@ func (c *call) job(s ledger.Store, name string) (ledger.Job, error) {
 }
 
 // withJob opens the ledger, finds the job and runs f.
-func (c *call) withJob(store, name string, f func(ledger.Store, ledger.Job) error) error {
+func (c *call) withJob(store storeFlag, name string, f func(ledger.Store, ledger.Job) error) error {
 	s, err := c.open(store)
 	if err != nil {
 		return err
@@ -203,7 +214,8 @@ func version() string {
 }
 
 type storeFlag struct {
-	Store string `help:"The ledger: a SQLite file; also DOGEAR_STORE. Default: in the user's state folder." placeholder:"PATH"`
+	Store        string        `help:"The ledger: a SQLite file, or postgres://USER@HOST/DATABASE; also DOGEAR_STORE. Default: in the user's state folder." placeholder:"PATH|DSN"`
+	StoreTimeout time.Duration `help:"How long a PostgreSQL ledger that does not answer is waited for; nothing is sent meanwhile." default:"60s" placeholder:"DURATION"`
 }
 
 type versionCmd struct{}

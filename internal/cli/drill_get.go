@@ -33,7 +33,7 @@ func (cmd *drillGetCmd) Run(c *call) (err error) {
 		return &codedError{code: exitNoInput, err: err}
 	}
 	defer f.Close()
-	s, err := c.open(cmd.Store)
+	s, err := c.open(cmd.storeFlag)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type exportCmd struct {
 
 // Run writes the ledger.
 func (r *exportCmd) Run(c *call) (err error) {
-	s, err := c.portable(r.Store)
+	s, err := c.portable(r.storeFlag)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *importCmd) Run(c *call) error {
 		defer f.Close()
 		in = f
 	}
-	s, err := c.portable(r.Store)
+	s, err := c.portable(r.storeFlag)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 }
 
 // portable opens a ledger that can be moved.
-func (c *call) portable(store string) (ledger.Portable, error) {
+func (c *call) portable(store storeFlag) (ledger.Portable, error) {
 	s, err := c.open(store)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (r *planCmd) ask(c *call, now time.Time) (ask plan.Ask, err error) {
 	if err := r.load(c, &ask, &set); err != nil {
 		return ask, err
 	}
-	ask.Scopes, err = c.ledgerScopes(r.Store)
+	ask.Scopes, err = c.ledgerScopes(r.storeFlag)
 	return ask, err
 }
 
@@ -282,8 +282,8 @@ func (r *planCmd) parts(p *profile.Profile, parts map[string]string) error {
 }
 
 // ledgerScopes are the scopes of the ledger, if there is one: a plan makes none.
-func (c *call) ledgerScopes(flag string) (map[string]dogear.Scope, error) {
-	path := orElse(flag, os.Getenv("DOGEAR_STORE"))
+func (c *call) ledgerScopes(flag storeFlag) (map[string]dogear.Scope, error) {
+	path := orElse(flag.Store, os.Getenv("DOGEAR_STORE"))
 	if path == "" {
 		var err error
 		if path, err = sqlite.DefaultPath(); err != nil {
@@ -291,8 +291,8 @@ func (c *call) ledgerScopes(flag string) (map[string]dogear.Scope, error) {
 		}
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, "://") {
-		if flag != "" {
-			return nil, &codedError{code: exitNoInput, err: fmt.Errorf("--store: there is no ledger at %s", flag)}
+		if flag.Store != "" {
+			return nil, &codedError{code: exitNoInput, err: fmt.Errorf("--store: there is no ledger at %s", flag.Store)}
 		}
 		return nil, nil
 	}

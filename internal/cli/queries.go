@@ -68,7 +68,7 @@ type remainingRow struct {
 
 // Run prints what is not done.
 func (r *remainingCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		reason := func(d ledger.Remaining) string {
 			if d.State == dogear.Pending && d.Attempts >= job.Settings.Attempts {
 				return "attempts: " + orElse(d.Reason, "its cap is used up")
@@ -112,7 +112,7 @@ type resultsCmd struct{ jobQuery }
 
 // Run prints what is done.
 func (r *resultsCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		return rows(c, r.JSON, s.Results(c.ctx, job.ID), func(d dogear.Result) any { return folder.RowOf(d) },
 			func(d dogear.Result) string { return fmt.Sprintf("%s  %d  %s", d.Path, d.Size, d.ID) })
 	})
@@ -130,7 +130,7 @@ type changedRow struct {
 
 // Run prints documents whose version is no longer the job's.
 func (r *changedCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		return rows(c, r.JSON, onlyChanged(s.Remaining(c.ctx, job.ID)),
 			func(d ledger.Remaining) any { return changedRow{d.ID, d.Version, d.Found, named(d)} },
 			func(d ledger.Remaining) string {
@@ -155,7 +155,7 @@ type runsCmd struct{ jobQuery }
 
 // Run prints the runs of a job.
 func (r *runsCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		return rows(c, r.JSON, s.Runs(c.ctx, job.ID), func(d ledger.Run) any { return runSummaryOf(d) },
 			func(d ledger.Run) string {
 				return fmt.Sprintf("%d  %s  %s  %s: %d done, %d requests, %d throttled", d.Number, stamp(d.Started),
@@ -186,7 +186,7 @@ type requestRow struct {
 
 // Run prints every request of a job.
 func (r *requestsCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		return rows(c, r.JSON, s.Requests(c.ctx, job.ID), func(d dogear.Request) any {
 			return requestRow{d.N, d.Parent, d.Run, d.DocID, d.Scopes, d.Kind.String(), stamp(d.Granted), stamp(d.Sent), stamp(d.Ended),
 				d.Status, d.Outcome.String(), d.Hint, stamp(d.Until), d.Bytes}
@@ -211,7 +211,7 @@ type forgetCmd struct {
 
 // Run drops a job from the ledger.
 func (r *forgetCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		if err := s.Forget(c.ctx, job.ID); err != nil {
 			return err
 		}

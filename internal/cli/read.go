@@ -106,7 +106,7 @@ func (r *readCmd) Run(c *call) error {
 	if _, err := newLogin(set, sources.services.at, nil); err != nil {
 		return err
 	}
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (r *rebatchCmd) Run(c *call) error {
 	if !jobNames.MatchString(r.Job) {
 		return usage("--job: a name is made of letters, digits, points, dashes and underscores")
 	}
-	return c.withJob(r.Store, r.From, func(s ledger.Store, from ledger.Job) error {
+	return c.withJob(r.storeFlag, r.From, func(s ledger.Store, from ledger.Job) error {
 		set := from.Settings
 		set.SinkShown = orElse(r.Out, "./"+r.Job)
 		var err error

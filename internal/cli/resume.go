@@ -29,7 +29,7 @@ func (r *resumeCmd) Run(c *call) error {
 	if err := r.jobFlags.check(); err != nil {
 		return err
 	}
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}

@@ -114,11 +114,25 @@ func (c *call) finish(s round, v *view, r *reader.Runner) error {
 	if err != nil {
 		return err
 	}
-	if job, err := s.store.Job(context.WithoutCancel(c.ctx), s.job.Name); err == nil {
+	after, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Minute)
+	if end.Reason == dogear.LedgerFailed { // it may not answer now either
+		after, cancel = context.WithTimeout(after, time.Second)
+	}
+	defer cancel()
+	return c.conclude(after, s, end)
+}
+
+// conclude says how a run ended, and returns its exit code.
+func (c *call) conclude(ctx context.Context, s round, end reader.Ending) error {
+	if job, err := s.store.Job(ctx, s.job.Name); err == nil {
 		s.job = job // a listing may have gone on
 	}
 	code := exits[end.Reason]
-	switch counts, err := s.store.Counts(context.WithoutCancel(c.ctx), s.job.ID); {
+	counts, err := s.store.Counts(ctx, s.job.ID)
+	switch {
+	case err != nil && end.Reason == dogear.LedgerFailed:
+		c.sayEnd(s, end)
+		return exitError(code)
 	case err != nil:
 		return &codedError{code: exitIO, err: err}
 	case end.Reason == dogear.Completed && counts.Documents[dogear.Done] < s.job.Total:
@@ -127,7 +141,7 @@ func (c *call) finish(s round, v *view, r *reader.Runner) error {
 		code = cancelCode(c.ctx)
 	}
 	if s.flags.JSON {
-		sum, err := summarize(context.WithoutCancel(c.ctx), s.store, s.job)
+		sum, err := summarize(ctx, s.store, s.job)
 		if err != nil {
 			return &codedError{code: exitIO, err: err}
 		}
@@ -135,7 +149,7 @@ func (c *call) finish(s round, v *view, r *reader.Runner) error {
 			return err
 		}
 	}
-	c.say(s, end)
+	c.say(s, end, counts)
 	if code != 0 {
 		return exitError(code)
 	}
@@ -277,12 +291,7 @@ func unconfirmed(ctx context.Context, s ledger.Store, keys []string) ([]string, 
 }
 
 // say tells people how the run ended, what remains and what to do next.
-func (c *call) say(s round, end reader.Ending) {
-	ctx := context.WithoutCancel(c.ctx)
-	counts, err := s.store.Counts(ctx, s.job.ID)
-	if err != nil {
-		return
-	}
+func (c *call) say(s round, end reader.Ending, counts ledger.Counts) {
 	w := c.Stderr
 	done, total := counts.Documents[dogear.Done], s.job.Total
 	fmt.Fprintf(w, "%s: %s: %d of %d documents done", s.job.Name, end.Reason, done, total)
@@ -309,12 +318,7 @@ func (c *call) say(s round, end reader.Ending) {
 		fmt.Fprintf(w, "  or:  dogear resume %s --scope host%s\n", s.job.Name, storeArg(s.storeFlag))
 		return
 	}
-	if st, ok := errors.AsType[*reader.Stop](end.Err); ok {
-		end.Err = st.Err // its reason has been said
-	}
-	if end.Err != nil && end.Reason != dogear.Cancelled {
-		fmt.Fprintf(w, "dogear: %s\n", shown(end.Err.Error()))
-	}
+	c.sayWhy(end)
 	switch {
 	case end.Reason == dogear.Completed && done == total:
 	case end.Reason == dogear.Completed:
@@ -332,6 +336,23 @@ func (c *call) say(s round, end reader.Ending) {
 		fmt.Fprintf(w, "  try: dogear resume %s%s at or after %s\n", s.job.Name, storeArg(s.storeFlag), stamp(end.NotBefore))
 	default:
 		fmt.Fprintf(w, "  try: dogear resume %s%s\n", s.job.Name, storeArg(s.storeFlag))
+	}
+}
+
+// sayEnd is all that can be said of a run where the ledger does not answer.
+func (c *call) sayEnd(s round, end reader.Ending) {
+	fmt.Fprintf(c.Stderr, "%s: %s: its place is as the ledger has it\n", s.job.Name, end.Reason)
+	c.sayWhy(end)
+	fmt.Fprintf(c.Stderr, "  try: dogear resume %s%s when the ledger answers\n", s.job.Name, storeArg(s.storeFlag))
+}
+
+// sayWhy says what ended a run, where the reason does not say all.
+func (c *call) sayWhy(end reader.Ending) {
+	if st, ok := errors.AsType[*reader.Stop](end.Err); ok {
+		end.Err = st.Err // its reason has been said
+	}
+	if end.Err != nil && end.Reason != dogear.Cancelled {
+		fmt.Fprintf(c.Stderr, "dogear: %s\n", shown(end.Err.Error()))
 	}
 }
 

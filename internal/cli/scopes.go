@@ -24,7 +24,7 @@ type scopesListCmd struct {
 
 // Run prints all scopes.
 func (r *scopesListCmd) Run(c *call) error {
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (r *scopesConfirmCmd) Run(c *call) error {
 	var burst, concurrency int
 	given(&burst, r.Burst)
 	given(&concurrency, r.Concurrency)
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ type scopesReleaseCmd struct {
 
 // Run ends a wait by hand.
 func (r *scopesReleaseCmd) Run(c *call) error {
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}

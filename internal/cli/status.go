@@ -26,7 +26,7 @@ func (statusCmd) Help() string { return statusHelp }
 
 // Run prints where jobs stand.
 func (r *statusCmd) Run(c *call) error {
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}

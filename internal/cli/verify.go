@@ -24,7 +24,7 @@ func (verifyCmd) Help() string { return verifyHelp }
 
 // Run compares results with the ledger.
 func (r *verifyCmd) Run(c *call) error {
-	return c.withJob(r.Store, r.Job, func(s ledger.Store, job ledger.Job) error {
+	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
 		out, err := openFolder(s, job.Name, job.Settings)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/gate"
 	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/ledger/postgres"
 	"github.com/dogear/dogear/reader"
 )
 
@@ -99,7 +100,7 @@ func (v *view) close() {
 func (v *view) plain() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	last := time.Now()
+	last, was := time.Now(), false
 	for {
 		select {
 		case <-v.quit:
@@ -107,10 +108,12 @@ func (v *view) plain() {
 		case <-tick.C:
 		}
 		waits := v.waits()
-		if time.Since(last) < lineEvery && !v.newWait(waits) {
+		since, _ := v.away()
+		gone := since > silent
+		if time.Since(last) < lineEvery && !v.newWait(waits) && gone == was {
 			continue
 		}
-		last = time.Now()
+		last, was = time.Now(), gone
 		line := v.counts()
 		for _, text := range v.holds(waits) {
 			line += "; " + text
@@ -148,11 +151,26 @@ func (v *view) waits() []gate.View {
 	return closed
 }
 
+// silent is an absence of the ledger at which people wonder whether anything happens.
+const silent = 2 * time.Second
+
+// away is how long the ledger has not answered, and how much longer that is borne.
+func (v *view) away() (since, left time.Duration) {
+	if s, ok := v.s.store.(*postgres.Store); ok {
+		return s.Away()
+	}
+	return 0, 0
+}
+
 // slow is a pace at which people wonder whether anything happens, in requests a second.
 const slow = 0.2
 
-// holds says why little or nothing is sent: scopes that wait, and such as go slowly.
+// holds says why little or nothing is sent: a ledger that does not answer, scopes that wait,
+// and such as go slowly.
 func (v *view) holds(waits []gate.View) (lines []string) {
+	if since, left := v.away(); since > silent {
+		lines = append(lines, fmt.Sprintf("the ledger has not answered for %s: nothing is sent until it does, and the run ends in %s if it does not", short(since), short(left)))
+	}
 	for _, w := range waits {
 		lines = append(lines, waitText(w))
 	}

@@ -27,7 +27,7 @@ func (r *workerCmd) Run(c *call) error {
 	if err := flags.check(); err != nil {
 		return err
 	}
-	s, err := c.open(r.Store)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,16 @@ func (c *clock) look(sent time.Duration, read int64) {
 	}
 }
 
+// age is how long ago the last look was sent; zero before the first.
+func (c *clock) age() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.read == 0 {
+		return 0
+	}
+	return c.since() - c.sent
+}
+
 // now never runs backwards.
 func (c *clock) now() int64 {
 	c.mu.Lock()

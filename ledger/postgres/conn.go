@@ -126,43 +126,6 @@ func (s *Store) dial(ctx context.Context) (conn, error) {
 	return conn{c}, nil
 }
 
-// A patience is how long a database that does not answer is borne.
-type patience struct {
-	until time.Time
-	pause time.Duration
-	quit  <-chan struct{} // the store is to be closed: it is borne no longer than Close bears it
-}
-
-func (s *Store) patience() *patience {
-	return &patience{until: time.Now().Add(s.timeout), quit: s.quit}
-}
-
-// borne waits before the next try after an error, longer each time. It returns the error that
-// ends the trying: when time is up, ctx is done, or trying cannot help.
-func (p *patience) borne(ctx context.Context, err error) error {
-	if hopeless(err) {
-		return explain(err)
-	}
-	p.pause = min(max(2*p.pause, 10*time.Millisecond), 250*time.Millisecond)
-	if time.Now().Add(p.pause).After(p.until) {
-		return fmt.Errorf("%w: %w", ErrUnreachable, explain(err))
-	}
-	t := time.NewTimer(p.pause)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-p.quit:
-		if end := time.Now().Add(leaving); end.Before(p.until) {
-			p.until = end
-		}
-		p.quit = nil
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", context.Cause(ctx), explain(err))
-	}
-}
-
 // hopeless reports whether connecting again cannot help: the server has answered, and what
 // it says is not that it cannot serve now.
 func hopeless(err error) bool {
@@ -195,6 +158,7 @@ func (s *Store) read(ctx context.Context, work func(context.Context, conn) error
 		}
 		if err == nil {
 			if err = work(ctx, c); err == nil || !c.IsClosed() && codeOf(err) != "25006" {
+				s.absent.end()
 				return explain(err)
 			}
 			c.drop()

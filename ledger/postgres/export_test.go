@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,6 +27,9 @@ func (s *Store) Kill() (holder int64) {
 
 // Holder is the store's number as a holder.
 func (s *Store) Holder() int64 { return s.me.Load() }
+
+// SetSilent makes the store believe that nothing was heard of the database for so long.
+func (s *Store) SetSilent(d time.Duration) { s.absent.begin(d) }
 
 // Look looks at the ledger's clock.
 func (s *Store) Look(ctx context.Context) error {

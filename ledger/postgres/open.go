@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +17,13 @@ import (
 
 // Options are what a caller may want otherwise. Zero fields mean the documented defaults.
 type Options struct {
-	// Timeout is how long calls wait for a database that does not answer. Zero means 60 s.
+	// Timeout is how long a database that does not answer is waited for, by all calls
+	// together: one that comes late waits no longer than those before, but for a second at
+	// least. Zero means 60 s.
 	Timeout time.Duration
+	// Waiting is called once if Open has to wait for the database, with the reason. Nil: it
+	// is not told.
+	Waiting func(error)
 }
 
 // A Store is a ledger in a PostgreSQL database. Opened twice it is two holders.
@@ -24,6 +31,7 @@ type Store struct {
 	cfg     *pgx.ConnConfig
 	timeout time.Duration
 	clock   clock
+	absent  absence
 
 	pens    [nPens]*pen
 	readers chan conn     // idle connections that read; the zero conn is one not opened yet
@@ -73,13 +81,9 @@ func open(ctx context.Context, cfg *pgx.ConnConfig, o Options) (*Store, error) {
 		cfg: cfg, timeout: o.Timeout, clock: clock{since: sinceBoot},
 		readers: make(chan conn, readConns), quit: make(chan struct{}),
 	}
-	c, err := s.dial(ctx)
+	c, err := s.first(ctx, o.Waiting)
 	if err != nil {
-		return nil, explain(err)
-	}
-	if err := s.ready(ctx, c); err != nil {
-		c.drop()
-		return nil, explain(err)
+		return nil, err
 	}
 	s.readers <- c
 	for range readConns - 1 {
@@ -92,6 +96,43 @@ func open(ctx context.Context, cfg *pgx.ConnConfig, o Options) (*Store, error) {
 		s.writing.Go(func() { p.run(ctx) })
 	}
 	return s, nil
+}
+
+// first opens the first connection. It waits for a server that is not there yet.
+func (s *Store) first(ctx context.Context, waiting func(error)) (conn, error) {
+	for p := s.patience(); ; {
+		c, err := s.dial(ctx)
+		if err == nil {
+			if err = s.ready(ctx, c); err == nil {
+				s.absent.end()
+				return c, nil
+			}
+			if !c.IsClosed() {
+				c.drop()
+				return conn{}, explain(err)
+			}
+			c.drop()
+		}
+		if ctx.Err() != nil || !mayCome(err) {
+			return conn{}, explain(err)
+		}
+		if waiting != nil && s.absent.length() == 0 {
+			waiting(explain(err))
+		}
+		if err := p.borne(ctx, err); err != nil {
+			return conn{}, err
+		}
+	}
+}
+
+// mayCome reports whether a server that could not be reached may only not be there yet. A
+// name that nobody has and a certificate that nobody trusts stay what they are.
+func mayCome(err error) bool {
+	if name, ok := errors.AsType[*net.DNSError](err); ok && name.IsNotFound {
+		return false
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || codeOf(err) != "" && broken(err)
 }
 
 // readClock is a look at the ledger's clock.
@@ -132,7 +173,11 @@ func (s *Store) Close() error {
 		for _, p := range s.pens {
 			<-p.stopped
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), leaving)
+		most := leaving
+		if s.absent.length() > 0 {
+			most = leavingAbsent
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), most)
 		defer cancel()
 		err := s.leave(ctx)
 		s.release()
@@ -143,8 +188,12 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// leaving is how long Close tries to tidy up. What it does not, the lease's end does.
-const leaving = 5 * time.Second
+// leaving is how long Close tries to tidy up, and leavingAbsent how long where the database
+// does not answer as it is. What it does not, the lease's end does.
+const (
+	leaving       = 5 * time.Second
+	leavingAbsent = time.Second / 2
+)
 
 // release gives all connections back.
 func (s *Store) release() {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/dogear/dogear/ledger"
 )
@@ -47,6 +49,7 @@ func (p *pen) id() int64 { return p.me.Load()<<2 | int64(p.kind) }
 // A call is one method's work on its way into a transaction. The work may be done more than
 // once, but only what it did last is kept.
 type call struct {
+	ctx  context.Context // of who waits for it
 	work func(context.Context, *tx) error
 	keys []string // scopes that it decides on
 	// alone says that it is large, or must not be undone for another's sake: it has a
@@ -73,7 +76,7 @@ func (s *Store) submit(ctx context.Context, kind int, c *call) error {
 		return err
 	}
 	p := s.pens[kind]
-	c.done = make(chan error, 1)
+	c.ctx, c.done = ctx, make(chan error, 1)
 	select {
 	case <-s.quit:
 		return ErrClosed
@@ -98,7 +101,7 @@ func (s *Store) submit(ctx context.Context, kind int, c *call) error {
 			return ErrClosed
 		}
 	}
-	return <-c.done // it has begun: whoever asked for it has to know
+	return <-c.done // it has begun: whoever asked for it has to know, as long as somebody can
 }
 
 // run makes transactions of what is in the queue until the store is closed.
@@ -198,6 +201,8 @@ const triesMax = 20
 // commit makes one transaction of a group, over broken connections. What was asked to be
 // committed on one that broke is not done again before it is known that it was not.
 func (p *pen) commit(ctx context.Context, group []*call) error {
+	ctx, over := p.attended(ctx, group)
+	defer over()
 	var asked *tx // to be committed, without an answer
 	patience, tries := p.patience(), 0
 	for {
@@ -205,6 +210,7 @@ func (p *pen) commit(ctx context.Context, group []*call) error {
 		if err == nil && asked != nil {
 			if p.done == asked.tick {
 				asked.committed()
+				p.absent.end()
 				return nil
 			}
 			asked = nil
@@ -213,9 +219,11 @@ func (p *pen) commit(ctx context.Context, group []*call) error {
 			var tx *tx
 			tx, err = p.together(ctx, group)
 			if err == nil {
+				p.absent.end()
 				return nil
 			}
 			if !p.conn.IsClosed() && codeOf(err) != "25006" {
+				p.absent.end()
 				if tries++; undone(err) && tries < triesMax {
 					continue
 				}
@@ -236,6 +244,41 @@ func (p *pen) commit(ctx context.Context, group []*call) error {
 		}
 	}
 }
+
+// attention is how often a pen looks whether anybody still waits for what it does.
+const attention = 250 * time.Millisecond
+
+// attended is a context for a group's work, which ends when for a moment nobody has waited
+// for it any more, or the database has taken longer than is borne: one that does not answer
+// holds nobody.
+func (p *pen) attended(ctx context.Context, group []*call) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := func() { cancel(nil) }
+	if !group[0].alone { // what is large may take its time
+		t := time.AfterFunc(p.timeout, func() { cancel(ErrUnreachable) })
+		over = func() { t.Stop(); cancel(nil) }
+	}
+	waits := func(c *call) bool { return c.ctx.Err() == nil }
+	go func() {
+		tick := time.NewTicker(attention)
+		defer tick.Stop()
+		for alone := 0; alone < 2; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if alone++; slices.ContainsFunc(group, waits) {
+				alone = 0
+			}
+		}
+		cancel(errUnattended)
+	}()
+	return ctx, over
+}
+
+// errUnattended ends work that nobody waits for.
+var errUnattended = errors.New("whoever asked for it gave up waiting")
 
 func unwrap(err error) error {
 	if failed, ok := errors.AsType[*callError](err); ok {

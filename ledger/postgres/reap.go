@@ -169,7 +169,7 @@ func (s *Store) leave(ctx context.Context) error {
 		return ledger.ErrLeaseLost
 	}
 	p := s.pens[workPen]
-	c := &call{alone: true, done: make(chan error, 1), work: func(ctx context.Context, tx *tx) error {
+	c := &call{ctx: ctx, alone: true, done: make(chan error, 1), work: func(ctx context.Context, tx *tx) error {
 		return tx.reap(ctx, s.me.Load())
 	}}
 	p.turn(ctx, c)

@@ -87,6 +87,10 @@ func (tx *tx) batch() *pgx.Batch {
 		return nil
 	})
 	b.Queue(keepLease, tx.me.Load())
+	if d := tx.absent.mercy(); d > 0 {
+		b.Queue(spare, d.Seconds())
+		tx.after = append(tx.after, tx.absent.spared)
+	}
 	if tx.kind == workPen {
 		tx.writeMoves(b)
 	}
