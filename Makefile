@@ -5,7 +5,7 @@
 build: ; CGO_ENABLED=0 go build -trimpath -o dogear ./cmd/dogear
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
-crash: ; DOGEAR_KILLS=200 go test -count=1 -v -run TestCrash -timeout 30m ./internal/e2e
+crash: ; DOGEAR_KILLS=200 go test -count=1 -v -run 'TestCrash$$|TestWorkersKilled' -timeout 40m ./internal/e2e
 clients: ; @scripts/clients.sh && go test -count=1 -timeout 30m ./internal/clients -update
 lint:  ; @scripts/lint.sh
 fuzz:  ; @scripts/fuzz.sh

@@ -10,10 +10,10 @@ import (
 )
 
 // lastWords is how long the ledger may take for what was settled when the gate is told to end.
-const lastWords = time.Second
+const lastWords = time.Second / 2
 
 // Run admits and settles until ctx is done, or the ledger fails. What was settled before is
-// committed when it returns, unless the ledger took longer than a second for it; whoever
+// committed when it returns, unless the ledger took longer than half a second for it; whoever
 // still waits gets an error.
 func (g *Gate) Run(ctx context.Context) error {
 	defer close(g.done)

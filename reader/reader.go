@@ -150,6 +150,7 @@ type run struct {
 	saves    chan saved
 	renamed  renamed
 	stayed   atomic.Bool // claims could not be given back
+	late     atomic.Bool // the ledger did not answer before the command had to be gone
 	outages  outages
 	detached chan struct{} // bounds the documents that wait for another lane's scope
 	unlisted bool          // the listing is not complete, and for now cannot go on

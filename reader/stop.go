@@ -21,18 +21,22 @@ func (r *run) begin(ctx context.Context) (over func()) {
 	}
 	r.halted, r.dispatch, r.flight = ctx, ctx, ctx // until the round has its own
 	// The command is to be gone 5 s after the grace (E2); what comes after the run has some of them.
-	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 3*time.Second) })
+	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 2*time.Second) })
 	stop := context.AfterFunc(ctx, func() { r.goneBy() })
 	return func() { stop(); cancel(); r.stop(nil) }
 }
 
 // finishing is a context for what has to be written down though the run may be ending. While
 // nothing makes the run end, the ledger may take the time that it is given; after that it has
-// until the command has to be gone (E2).
+// until the command has to be gone (E2). One that did not answer by then is hardly asked again.
 func (r *run) finishing() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.halted))
 	stop := context.AfterFunc(r.halted, func() {
-		t := time.AfterFunc(max(time.Until(r.goneBy()), time.Second/2), func() { cancel(errLate) })
+		least := time.Second / 2
+		if r.late.Load() {
+			least = time.Second / 20
+		}
+		t := time.AfterFunc(max(time.Until(r.goneBy()), least), func() { r.late.Store(true); cancel(errLate) })
 		context.AfterFunc(ctx, func() { t.Stop() })
 	})
 	return ctx, func() { stop(); cancel(nil) }

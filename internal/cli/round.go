@@ -116,7 +116,7 @@ func (c *call) finish(s round, v *view, r *reader.Runner) error {
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Minute)
 	if end.Reason == dogear.LedgerFailed { // it may not answer now either
-		after, cancel = context.WithTimeout(after, time.Second)
+		after, cancel = context.WithTimeout(after, time.Second/4)
 	}
 	defer cancel()
 	return c.conclude(after, s, end)

@@ -43,6 +43,12 @@ func newUser(t *testing.T) *user {
 // ledger is the ledger's file.
 func (u *user) ledger() string { return filepath.Join(u.state, "dogear", "ledger.db") }
 
+// on makes the user's ledger a database.
+func (u *user) on(url string) *user {
+	u.vars = append(u.vars, "DOGEAR_STORE="+url)
+	return u
+}
+
 func (u *user) path(name string) string { return filepath.Join(u.dir, name) }
 
 // write writes a file into the working folder.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogear/dogear/drill/journal"
 	"github.com/dogear/dogear/drill/standin"
+	"github.com/dogear/dogear/ledger/postgres/pgtest"
 )
 
 // Several processes read one job: each document once, all wait together, and the ledger has
@@ -61,7 +62,17 @@ func TestWorkers(t *testing.T) {
 //
 // DOGEAR_KILLS says how many are killed (12), DOGEAR_SEED which and when (random).
 func TestWorkersKilled(t *testing.T) {
-	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		workersKilled(t, newUser(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		workersKilled(t, newUser(t).on(pgtest.Start(t).URL("postgres")))
+	})
+}
+
+func workersKilled(t *testing.T, u *user) {
 	kills := number(t, "DOGEAR_KILLS", 12)
 	seed := uint64(number(t, "DOGEAR_SEED", int(time.Now().UnixNano()&0xffffff)))
 	t.Logf("%d kills, DOGEAR_SEED=%d", kills, seed)
@@ -71,7 +82,6 @@ func TestWorkersKilled(t *testing.T) {
 		standin.Every(50, standin.Throttle(429, standin.Seconds, time.Second)),
 		standin.Delay(30 * time.Millisecond),
 	}})
-	u := newUser(t)
 	u.list("l.txt", s, docs)
 	lead := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--rate", "60/s", "--burst", "8", "--concurrency", "16", "--attempts", "1000", "--progress", "none")
 	u.until(func() bool { return u.running("l") })

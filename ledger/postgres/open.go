@@ -192,7 +192,7 @@ func (s *Store) Close() error {
 // does not answer as it is. What it does not, the lease's end does.
 const (
 	leaving       = 5 * time.Second
-	leavingAbsent = time.Second / 2
+	leavingAbsent = time.Second / 4
 )
 
 // release gives all connections back.

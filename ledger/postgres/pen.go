@@ -246,7 +246,7 @@ func (p *pen) commit(ctx context.Context, group []*call) error {
 }
 
 // attention is how often a pen looks whether anybody still waits for what it does.
-const attention = 250 * time.Millisecond
+const attention = 100 * time.Millisecond
 
 // attended is a context for a group's work, which ends when for a moment nobody has waited
 // for it any more, or the database has taken longer than is borne: one that does not answer

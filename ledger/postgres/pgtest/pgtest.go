@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,6 +133,16 @@ func (c *Cluster) Promote() error { return c.Exec("postgres", "SELECT pg_promote
 // written to.
 func (c *Cluster) Both(other *Cluster, database string) string {
 	return fmt.Sprintf("host=%s,%s user=postgres dbname=%s target_session_attrs=read-write", c.folder, other.folder, database)
+}
+
+// URL is the address of one of its databases as a URL, for the superuser, on whichever of
+// these servers can be written to.
+func (c *Cluster) URL(database string, others ...*Cluster) string {
+	hosts := c.folder
+	for _, o := range others {
+		hosts += "," + o.folder
+	}
+	return "postgres:///" + database + "?user=postgres&target_session_attrs=read-write&host=" + url.QueryEscape(hosts)
 }
 
 // tool runs a program of PostgreSQL's.

@@ -1,12 +1,16 @@
 package pgtest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"runtime"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
+	"testing"
 )
 
 // unprivileged has a command run as somebody that PostgreSQL accepts, and end with this
@@ -37,6 +41,34 @@ func nobody() (uid, gid uint32) {
 		}
 	}
 	return 65534, 65534
+}
+
+// Hang stops the server where it stands, as a disk that does not answer does: it takes
+// connections and says nothing. What it returns lets it go on.
+func (c *Cluster) Hang(t testing.TB) (goOn func()) {
+	t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", c.process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := []int{c.process.Pid}
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	goOn = sync.OnceFunc(func() {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // it may have ended
+		}
+	})
+	t.Cleanup(goOn)
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && err != syscall.ESRCH {
+			t.Fatal(err)
+		}
+	}
+	return goOn
 }
 
 // run starts a command and closes exited when it has ended. The kernel ends it with the
