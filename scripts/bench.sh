@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # make bench: the benchmarks of bench/README.md, one after the other, on an idle machine.
-# BENCH_ONLY names some of: read admit large go. BENCH_PAIRS and BENCH_FEW are the rounds of
+# BENCH_ONLY names some of: read admit shared large go. BENCH_PAIRS and BENCH_FEW are the rounds of
 # read, BENCH_DIR is a folder on the disk to measure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
-only=" ${BENCH_ONLY:-read admit large go} "
+only=" ${BENCH_ONLY:-read admit shared large go} "
 wanted() { [[ $only == *" $1 "* ]]; }
 
 TMPDIR=${BENCH_DIR:-/var/tmp} workfolder # /tmp may be memory
@@ -14,7 +14,7 @@ chattr +T "$work" 2>/dev/null || say "chattr +T does not work on $work: runs may
 echo "$(date -u +%FT%TZ), $(go version | cut -d ' ' -f 3,4), $(nproc) CPUs, $(stat -f -c %T "$work"), load $(cut -d ' ' -f 1 /proc/loadavg)"
 
 CGO_ENABLED=0 go build -trimpath -o "$work/dogear" ./cmd/dogear
-go build -o "$work/" ./bench/read ./bench/admit ./bench/large
+go build -o "$work/" ./bench/read ./bench/admit ./bench/shared ./bench/large
 
 if wanted read; then
 	scripts/need.sh curl aria2c rclone
@@ -31,6 +31,22 @@ if wanted admit; then
 	for n in 1 2 3; do
 		"$work/admit" -store "$work/ledgers/one-$n.db" -processes 1
 		"$work/admit" -store "$work/ledgers/four-$n.db" -processes 4
+	done
+fi
+if wanted shared; then
+	scripts/need.sh pg_ctlcluster
+	echo
+	echo "== shared: $(/usr/lib/postgresql/*/bin/postgres --version)"
+	mkdir "$work/teams"
+	export TMPDIR=${BENCH_DIR:-/var/tmp} # the server runs as somebody who does not see $work
+	chattr +T "$work/teams" 2>/dev/null || true
+	"$work/shared" -dogear "$work/dogear" -dir "$work/teams"
+	for n in 1 2 3; do
+		"$work/admit" -store postgres -processes 1
+		"$work/admit" -store postgres -processes 4 -waiters 16
+	done
+	for rows in 100000 1000000 10000000; do
+		DOGEAR_BENCH_ROWS=$rows go test -run '^$' -bench '^BenchmarkClaimSettle$' -benchtime 100000x ./ledger/postgres
 	done
 fi
 if wanted large; then

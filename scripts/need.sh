@@ -51,7 +51,7 @@ apt install -y --no-install-recommends "${packages[@]}"
 # Nor at the next start of the machine: dogear runs its own, with its own settings.
 for c in "${fresh[@]}"; do
 	case $c in
-	nginx | haproxy) service=$c ;;
+	nginx | haproxy | pgbouncer) service=$c ;;
 	pg_ctlcluster) service=postgresql ;;
 	*) service= ;;
 	esac

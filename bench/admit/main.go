@@ -15,19 +15,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/gate"
+	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/ledger/postgres"
+	"github.com/dogear/dogear/ledger/postgres/pgtest"
 	"github.com/dogear/dogear/ledger/sqlite"
 )
 
 const key = "host:docs.example.com"
 
 func main() {
-	store := flag.String("store", "", "a ledger that is not there yet")
+	store := flag.String("store", "", "a ledger that is not there yet; postgres: one in a server that is started for it")
 	processes := flag.Int("processes", 1, "gates, each in a process of its own")
 	waiters := flag.Int("waiters", 64, "requests that wait at each gate")
 	admissions := flag.Int("admissions", 50_000, "of all processes together")
@@ -37,6 +41,8 @@ func main() {
 	var err error
 	if *child {
 		err = admit(ctx, *store, *waiters, *admissions)
+	} else if *store == "postgres" {
+		err = serve(func(url string) error { return compete(ctx, url, *processes, *waiters, *admissions) })
 	} else {
 		err = compete(ctx, *store, *processes, *waiters, *admissions)
 	}
@@ -44,6 +50,23 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench/admit:", err)
 		os.Exit(1)
 	}
+}
+
+// serve starts a database, durable as in production, for as long as use runs.
+func serve(use func(url string) error) error {
+	cluster, err := pgtest.New()
+	if err != nil {
+		return err
+	}
+	defer cluster.Stop()
+	return use(cluster.URL("postgres"))
+}
+
+func open(ctx context.Context, store string) (ledger.Store, error) {
+	if strings.HasPrefix(store, "postgres:") {
+		return postgres.Open(ctx, store, postgres.Options{})
+	}
+	return sqlite.Open(ctx, store, sqlite.Options{})
 }
 
 // figures are what one process tells.
@@ -54,7 +77,7 @@ type figures struct {
 
 // compete starts the processes at one moment and adds up what they tell.
 func compete(ctx context.Context, path string, processes, waiters, admissions int) error {
-	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	s, err := open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -117,18 +140,22 @@ func compete(ctx context.Context, path string, processes, waiters, admissions in
 	}
 	slices.Sort(all.Waits)
 	n := len(all.Waits)
+	name := filepath.Base(path)
+	if strings.HasPrefix(path, "postgres:") {
+		name = "PostgreSQL"
+	}
 	at := func(q float64) float64 {
 		return float64(all.Waits[min(n-1, int(q*float64(n)))]) / float64(time.Millisecond)
 	}
 	fmt.Printf("%d processes × %d waiters, %s: %d admissions, %.0f a second; wait p50 %.2f ms, p99 %.2f ms, most %.1f ms; each took %v\n",
-		processes, waiters, filepath.Base(path), n, float64(n)/all.Ended.Sub(all.Began).Seconds(), at(0.5), at(0.99), at(1), shares)
+		processes, waiters, name, n, float64(n)/all.Ended.Sub(all.Began).Seconds(), at(0.5), at(0.99), at(1), shares)
 	return nil
 }
 
 // admit lets so many requests through a gate. What would send answers at once, so a round
 // trip is an admission with its record before, and its end is recorded after.
 func admit(ctx context.Context, path string, waiters, admissions int) error {
-	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	s, err := open(ctx, path)
 	if err != nil {
 		return err
 	}

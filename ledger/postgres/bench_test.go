@@ -94,7 +94,8 @@ func admitOne(b testing.TB, s *postgres.Store) time.Duration {
 // BenchmarkRead takes b.N documents all the way, everything durable: claimed by 256, granted
 // and ended by 64, settled by 256.
 func BenchmarkRead(b *testing.B) {
-	s := openStore(b, pgtest.Database(b))
+	dsn := pgtest.Database(b)
+	s := openStore(b, dsn)
 	defer s.Close()
 	ctx := b.Context()
 	job, _, err := s.Create(ctx, "bench", ledger.Settings{}, postgres.Docs(b.N))
@@ -109,6 +110,8 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	const readWAL = `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`
+	wal := ask[int64](b, dsn, readWAL)
 	b.ResetTimer()
 	for {
 		docs, err := s.Claim(ctx, lanes[0].ID, 256, 8)
@@ -123,15 +126,23 @@ func BenchmarkRead(b *testing.B) {
 		}
 		settleAll(b, s, run, docs)
 	}
+	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
+	b.ReportMetric(float64(ask[int64](b, dsn, readWAL)-wal)/float64(b.N), "WAL-B/doc")
+	for _, table := range []string{"documents", "ids", "results", "requests"} {
+		size := ask[int64](b, dsn, `SELECT pg_total_relation_size('dogear.`+table+`')`)
+		b.ReportMetric(float64(size)/float64(b.N), table+"-B/doc")
+	}
 }
 
-// BenchmarkClaimSettle claims and settles by 64.
+// BenchmarkClaimSettle claims and settles b.N documents by 64, of a job that has
+// DOGEAR_BENCH_ROWS of them, or just as many.
 func BenchmarkClaimSettle(b *testing.B) {
 	s := openStore(b, pgtest.Database(b))
 	defer s.Close()
 	ctx := b.Context()
-	job, _, err := s.Create(ctx, "bench", ledger.Settings{}, postgres.Docs(b.N))
+	rows, _ := strconv.Atoi(os.Getenv("DOGEAR_BENCH_ROWS"))
+	job, _, err := s.Create(ctx, "bench", ledger.Settings{}, postgres.Docs(max(b.N, rows)))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -144,15 +155,13 @@ func BenchmarkClaimSettle(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
-	for {
-		docs, err := s.Claim(ctx, lanes[0].ID, 64, 8)
+	for left := b.N; left > 0; {
+		docs, err := s.Claim(ctx, lanes[0].ID, min(64, left), 8)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if len(docs) == 0 {
-			break
-		}
 		settleAll(b, s, run, docs)
+		left -= len(docs)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
 }

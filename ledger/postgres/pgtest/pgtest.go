@@ -78,7 +78,7 @@ func Start(t testing.TB) *Cluster {
 	if skipped() {
 		t.Skip(variable + "=skip")
 	}
-	c, err := launch()
+	c, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +104,11 @@ func start() (*Cluster, error) {
 	if dsn := os.Getenv(variable); dsn != "" {
 		return &Cluster{given: dsn}, nil
 	}
-	return launch()
+	return New()
 }
 
-func launch() (*Cluster, error) {
+// New starts a cluster for whoever will call Stop.
+func New() (*Cluster, error) {
 	return build(func(c *Cluster) error {
 		return c.tool("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 	})
