@@ -68,7 +68,7 @@ func explainCode(pg *pgconn.PgError) error {
 	switch {
 	case pg.Code == "42501":
 		e.kind = ErrRights
-		e.text = fmt.Sprintf("%v: %s; try: the grants in roles.sql", ErrRights, pg.Message)
+		e.text = fmt.Sprintf("%v: %s; try: the grants in docs/operations.md", ErrRights, pg.Message)
 	case pg.Code == "23505":
 		if pg.ConstraintName == "jobs_name" {
 			return ledger.ErrJobExists

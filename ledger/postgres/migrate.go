@@ -107,7 +107,7 @@ func version(ctx context.Context, c conn, r rights) (int, error) {
 	case !r.there, !r.objects:
 		return 0, nil
 	case !r.usage:
-		return 0, fmt.Errorf("%w: role %s may not use the schema dogear; try: the grants in roles.sql", ErrRights, r.role)
+		return 0, fmt.Errorf("%w: role %s may not use the schema dogear; try: the grants in docs/operations.md", ErrRights, r.role)
 	case !r.ours:
 		return 0, fmt.Errorf("%w; try: another database", ErrForeign)
 	}

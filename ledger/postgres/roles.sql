@@ -2,8 +2,8 @@
 -- program that opens the ledger with a role that may CREATE in the database makes it.
 -- The names are examples. Run it again after an update of dogear that added tables.
 --
--- A reader sees everything that is not a credential, for there is none in a ledger: it can
--- run status, log, report and the like, on a standby too.
+-- A reader sees everything: there is no credential in a ledger. It can run status, remaining,
+-- results, runs, requests and the like, on a standby too.
 GRANT USAGE ON SCHEMA dogear TO dogear_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA dogear TO dogear_reader;
 

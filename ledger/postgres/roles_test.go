@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	readAll(t, reader)
-	refused(t, "a reader that writes", reader.Confirm(ctx, benchKey, dogear.Confirmation{}, 1, 0, 0), postgres.ErrRights, "roles.sql")
+	refused(t, "a reader that writes", reader.Confirm(ctx, benchKey, dogear.Confirmation{}, 1, 0, 0), postgres.ErrRights, "docs/operations.md")
 	if err := reader.Close(); err != nil {
 		t.Error(err)
 	}
@@ -199,5 +200,14 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What people are told to grant is what is tested here.
+func TestRolesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	if !strings.Contains(string(page), strings.TrimSpace(postgres.Roles)) {
+		t.Error("docs/operations.md has other grants than roles.sql")
 	}
 }
