@@ -117,14 +117,14 @@ func (r *readCmd) Run(c *call) error {
 	}
 	var job ledger.Job
 	if sources.drives != nil {
+		c.ctx = whole
 		job, err = c.paged(s, name, set)
 	} else {
-		job, err = c.list(s, name, set, sources)
+		job, err = c.list(whole, s, name, set, sources)
 	}
 	if err != nil {
 		return errors.Join(err, out.Abandon())
 	}
-	c.ctx = whole
 	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
 }
 
@@ -153,12 +153,14 @@ func openFolder(s ledger.Store, name string, set ledger.Settings) (*folder.Sink,
 	return out, nil
 }
 
-// list makes the job of everything that the sources name.
-func (c *call) list(s ledger.Store, name string, set ledger.Settings, sources *sources) (ledger.Job, error) {
+// list makes the job of everything that the sources name. When there is a job, the rest is as
+// long as whole is: it is the run that has to end then.
+func (c *call) list(whole context.Context, s ledger.Store, name string, set ledger.Settings, sources *sources) (ledger.Job, error) {
 	job, repeats, err := s.Create(c.ctx, name, set, sources.documents(c.ctx))
 	if err != nil {
 		return job, listError(c.ctx, err, name)
 	}
+	c.ctx = whole
 	if job.Total == 0 {
 		err := s.Forget(c.ctx, job.ID)
 		return job, errors.Join(&codedError{code: exitData, err: fmt.Errorf("there is no address in %s", strings.Join(set.Source, ", "))}, err)
