@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/batch"
@@ -168,7 +167,7 @@ func (x *Exchange) endThrottled(envelope *Exchange) {
 		end.Status, end.Hint = envelope.Status, envelope.Hint.Raw
 	}
 	if x.Hint.Valid() {
-		end.Until = time.Now().Add(x.Hint.Wait)
+		end.Until = p.gate.cfg.Store.Now().Add(x.Hint.Wait)
 	}
 	end.Fate = &dogear.Fate{Doc: p.request.Doc, State: dogear.Pending, Reason: "throttled", Refund: 1}
 	p.gate.settle(&op{permit: p, end: end, said: x.said, reply: reply{kind: answered, received: x.Received}})

@@ -100,6 +100,9 @@ func (g *Gate) round(ctx context.Context) (next time.Time, did bool, err error) 
 		return next, false, nil
 	}
 	d := &decision{gate: g, ops: ops, queues: queues}
+	if !g.cfg.Deadline.IsZero() {
+		d.left = time.Until(g.cfg.Deadline)
+	}
 	err = g.cfg.Store.Decide(ctx, d.keys(), d.run)
 	g.commit(d, err)
 	return time.Time{}, true, err
@@ -133,6 +136,7 @@ type decision struct {
 	gate   *Gate
 	ops    []*op
 	queues []*queue
+	left   time.Duration // until the deadline: the ledger's clock may be another than this machine's
 
 	// What run decided; made anew at each call.
 	scopes  map[string]*dogear.Scope
@@ -223,9 +227,18 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 	}
 	end := *o.end
 	if o.reply.kind == throttling && until.After(k.Now) {
-		end.Until = k.Wall.Add(until.Sub(k.Now))
+		end.Until = until
 	}
+	end.Sent, end.Ended, end.Until = dated(k, end.Sent), dated(k, end.Ended), dated(k, end.Until)
 	k.Ends = append(k.Ends, end)
+}
+
+// dated is a moment of the ledger's clock in wall time. None stays none.
+func dated(k *dogear.Docket, at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return k.Wall.Add(at.Sub(k.Now))
 }
 
 // grant looks at the heads of the queues, the longest-waiting first. Each is granted by all
@@ -336,9 +349,8 @@ func (d *decision) hopeless(k *dogear.Docket, keys []string, w *waiter) error {
 			return &UnconfirmedError{Key: key}
 		case met && s.Streak >= g.cfg.MaxThrottles && !s.Hinted:
 			return &ExhaustedError{Key: key, Streak: s.Streak, Down: s.Cause == dogear.ByOutage}
-		case s.NotBefore.After(k.Now) && !g.cfg.Deadline.IsZero() &&
-			!k.Wall.Add(s.NotBefore.Sub(k.Now)).Before(g.cfg.Deadline):
-			return &WaitError{Key: key, NotBefore: k.Wall.Add(s.NotBefore.Sub(k.Now))}
+		case s.NotBefore.After(k.Now) && !g.cfg.Deadline.IsZero() && s.NotBefore.Sub(k.Now) >= d.left:
+			return &WaitError{Key: key, NotBefore: dated(k, s.NotBefore)}
 		}
 	}
 	return nil

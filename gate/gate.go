@@ -45,8 +45,8 @@ type Config struct {
 	Parts map[string]string
 	// By names who meets a wait, such as "job policies". Empty means "a client".
 	By string
-	// Deadline is the wall time at and after which nothing is admitted. A wait that ends
-	// later fails at once. Zero means none.
+	// Deadline is when, by this machine's wall clock, nothing is admitted any more. A wait
+	// that ends later fails at once. Zero means none.
 	Deadline time.Time
 	// RequireConfirmed fails requests whose scope was closed and that nobody confirmed.
 	RequireConfirmed bool
@@ -186,7 +186,7 @@ type Permit struct {
 	request dogear.Request
 	stakes  map[string]stake
 	granted time.Time // ledger's clock
-	used    time.Time // wall time
+	used    time.Time // ledger's clock
 	settled bool
 	items   []*Permit // of a batch: they hold nothing of a scope
 }
@@ -229,7 +229,7 @@ func (p *Permit) Use() bool {
 			return false
 		}
 	}
-	p.used = time.Now()
+	p.used = now
 	return true
 }
 

@@ -211,10 +211,10 @@ func (x *Exchange) End(outcome dogear.Outcome, bytes int64, fate *dogear.Fate) {
 	p.gate.settle(&op{permit: p, end: end, said: x.said, reply: reply{kind: kind, received: x.Received, by: p.gate.cfg.By}})
 }
 
-// end begins the record of a request's end, once.
+// end begins the record of a request's end, once. Its moments are the ledger's clock's.
 func (p *Permit) end(outcome dogear.Outcome) *dogear.End {
 	p.settled = true
-	return &dogear.End{Request: p.N, Sent: p.used, Ended: time.Now(), Outcome: outcome}
+	return &dogear.End{Request: p.N, Sent: p.used, Ended: p.gate.cfg.Store.Now(), Outcome: outcome}
 }
 
 // unsent gives a permit back that was not used. The document keeps its place, uncharged.

@@ -208,6 +208,9 @@ type Store interface {
 	// Now is the moment on the ledger's clock. It never runs backwards within one boot of
 	// the machine, whatever is done to the wall clock.
 	Now() time.Time
+	// Ahead is how far the wall clock by which the ledger dates is ahead of this machine's, to
+	// the second; zero where it is the same clock. It asks nobody.
+	Ahead() time.Duration
 	Close() error
 
 	// Create lists documents into a new job. Until the sequence has ended without an error
@@ -324,6 +327,20 @@ type Store interface {
 	// Release ends a scope's wait and keeps who did it, when and why.
 	Release(ctx context.Context, key, by, reason string) error
 	Releases(ctx context.Context, key string) iter.Seq2[Release, error]
+}
+
+// Here is a moment that the store has dated, such as a run's deadline, by this machine's wall
+// clock. None stays none.
+func Here(s Store, t time.Time) time.Time { return moved(t, -s.Ahead()) }
+
+// There is a moment of this machine's wall clock as the store dates it. None stays none.
+func There(s Store, t time.Time) time.Time { return moved(t, s.Ahead()) }
+
+func moved(t time.Time, d time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(d)
 }
 
 // A Portable store can be moved into another one.

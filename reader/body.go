@@ -310,7 +310,7 @@ func (b *incoming) whole() {
 	ct := b.resp.Header.Get("Content-Type")
 	b.run.saves <- saved{doc: b.doc, result: dogear.Result{
 		Doc: b.doc.Seq, ID: b.doc.ID, Version: version, Size: b.size, SHA256: sum,
-		ContentType: ct[:min(len(ct), 200)], ReadAt: time.Now(), Run: b.run.id,
+		ContentType: ct[:min(len(ct), 200)], ReadAt: ledger.There(b.run.Store, time.Now()), Run: b.run.id,
 	}}
 }
 

@@ -82,7 +82,7 @@ type Config struct {
 	Sink        Sink
 	Credentials Credentials // nil: none
 	Log         *slog.Logger
-	// Deadline is the wall time of the run's end; zero means none.
+	// Deadline is when the run ends, by this machine's wall clock; zero means none.
 	Deadline time.Time
 	// Grace is what requests in flight get at the end.
 	Grace time.Duration
@@ -207,7 +207,7 @@ func (x *Runner) Run(ctx context.Context) (Ending, error) {
 	if r.Help {
 		return r.help(ctx)
 	}
-	rec, err := r.Store.Begin(ctx, r.Job.ID, r.Deadline)
+	rec, err := r.Store.Begin(ctx, r.Job.ID, ledger.There(r.Store, r.Deadline))
 	if err != nil {
 		return Ending{}, err
 	}

@@ -20,7 +20,7 @@ func (r *run) help(ctx context.Context) (Ending, error) {
 	if err != nil {
 		return Ending{}, err
 	}
-	r.id, r.Deadline = rec.ID, rec.Deadline
+	r.id, r.Deadline = rec.ID, ledger.Here(r.Store, rec.Deadline)
 	defer r.begin(ctx)()
 	end := Ending{Run: rec}
 	if end.Err = r.awaitListing(ctx); end.Err == nil {

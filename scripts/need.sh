@@ -19,6 +19,7 @@ for c in "$@"; do
 	python3) packages+=(python3 python3-venv) ;;
 	node) packages+=(nodejs) ;;
 	pg_ctlcluster) packages+=(postgresql) ;;
+	ip) packages+=(iproute2) ;;
 	xargs) packages+=(findutils) ;;
 	*) packages+=("$c") ;;
 	esac

@@ -5,16 +5,18 @@ cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
 scripts/need.sh gcc
-if scripts/need.sh nginx haproxy chromium pg_ctlcluster pgbouncer && scripts/clients.sh; then
+if scripts/need.sh nginx haproxy chromium pg_ctlcluster pgbouncer ip && scripts/clients.sh; then
 	: # the tests find them and start their own
 elif [ "${CI:-}" = true ]; then
 	die "CI tests against real limiters, clients and a browser: they are needed"
 else
-	say "tests with nginx, haproxy, chromium, PostgreSQL, PgBouncer and other clients are skipped where these are missing"
+	say "tests with nginx, haproxy, chromium, PostgreSQL, PgBouncer, network namespaces and other clients are skipped where these are missing"
 	if ! scripts/need.sh pg_ctlcluster; then export DOGEAR_TEST_POSTGRES=${DOGEAR_TEST_POSTGRES:-skip}; fi
 fi
 # In CI a test that would skip for want of these fails instead.
 if [ "${CI:-}" = true ]; then export DOGEAR_REQUIRE=nginx,haproxy,chromium,clients,pgbouncer; fi
+# Only root may make the machines of the tests over several: network namespaces.
+if [ "${CI:-}" = true ] && [ "$(id -u)" -eq 0 ]; then DOGEAR_REQUIRE+=,netns; fi
 
 go vet ./...
 for os in linux darwin windows; do

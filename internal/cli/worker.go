@@ -59,7 +59,7 @@ func (r *workerCmd) Run(c *call) error {
 	if err != nil {
 		return err
 	}
-	flags.Deadline = deadline{at: run.Deadline, given: true}
+	flags.Deadline = deadline{at: ledger.Here(s, run.Deadline), given: true}
 	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: flags, storeFlag: r.Store, help: true})
 }
 

@@ -28,6 +28,7 @@ type user struct {
 	dir   string // where dogear runs
 	state string
 	vars  []string
+	with  []string // the command that runs dogear; nil: the binary alone
 }
 
 func newUser(t *testing.T) *user {
@@ -90,7 +91,11 @@ func (b *buffer) String() string {
 // start starts dogear. It is killed at the end of the test if it still runs.
 func (u *user) start(args ...string) *process {
 	u.t.Helper()
-	p := &process{u: u, cmd: exec.Command(binary, args...), args: args, ended: make(chan struct{})}
+	command := slices.Concat(u.with, args)
+	if u.with == nil {
+		command = append([]string{binary}, args...)
+	}
+	p := &process{u: u, cmd: exec.Command(command[0], command[1:]...), args: args, ended: make(chan struct{})}
 	p.cmd.Dir = u.dir
 	p.cmd.Env = append(environment(), "XDG_STATE_HOME="+u.state, "GORACE=atexit_sleep_ms=0") // or each takes a second to exit
 	p.cmd.Env = append(p.cmd.Env, u.vars...)

@@ -165,6 +165,10 @@ func (s *Store) Where() string { return where(s.cfg) }
 // Now is the moment on the ledger's clock, rather late than early. It asks nobody.
 func (s *Store) Now() time.Time { return instant(s.clock.now()) }
 
+// Ahead is how far the database's clock is ahead of this machine's, to the second: what is
+// less may be the way to the database.
+func (s *Store) Ahead() time.Duration { return s.Now().Sub(time.Now()).Round(time.Second) }
+
 // Close ends this process's holder: its open requests are in doubt, its claims are free, its
 // runs interrupted. Calls that still wait fail with ErrClosed.
 func (s *Store) Close() error {

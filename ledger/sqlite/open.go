@@ -231,6 +231,9 @@ func (s *Store) Where() string { return s.path }
 // Now is the moment on the ledger's clock.
 func (s *Store) Now() time.Time { return instant(s.clock.now()) }
 
+// Ahead is zero: the ledger dates by this machine's wall clock.
+func (s *Store) Ahead() time.Duration { return 0 }
+
 // Close ends this process's holder: its open requests are in doubt, its claims are free, its
 // runs interrupted. Calls that still wait fail with ErrClosed.
 func (s *Store) Close() error {

@@ -13,11 +13,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,9 +88,57 @@ func Start(t testing.TB) *Cluster {
 	return c
 }
 
+// StartAt is Start for a cluster that machines reach too: it listens at host and lets in who
+// comes from there with the password that is in its [Cluster.URL].
+func StartAt(t testing.TB, host, from string) *Cluster {
+	t.Helper()
+	if skipped() {
+		t.Skip(variable + "=skip")
+	}
+	c, err := build(func(c *Cluster) (err error) {
+		if c.port, err = freePort(host); err != nil {
+			return err
+		}
+		c.host = host
+		return errors.Join(c.initialize(), c.admit(from))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	if err := c.Exec("postgres", "SET password_encryption = 'scram-sha-256'; ALTER ROLE postgres PASSWORD '"+secret+"'"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// secret is the password of who comes over a network.
+const secret = "pgtest"
+
+func freePort(host string) (int, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// admit lets a network in, with a password.
+func (c *Cluster) admit(from string) error {
+	f, err := os.OpenFile(filepath.Join(c.data(), "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "host all all %s scram-sha-256\n", from)
+	return errors.Join(err, f.Close())
+}
+
 // A Cluster is a PostgreSQL server.
 type Cluster struct {
 	folder  string // of the socket and the data; empty for a server that was given
+	host    string // where it listens beside the socket; empty: nowhere
+	port    int    // of both
 	bin     string
 	given   string // DSN
 	exited  chan struct{}
@@ -108,10 +158,10 @@ func start() (*Cluster, error) {
 }
 
 // New starts a cluster for whoever will call Stop.
-func New() (*Cluster, error) {
-	return build(func(c *Cluster) error {
-		return c.tool("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-	})
+func New() (*Cluster, error) { return build((*Cluster).initialize) }
+
+func (c *Cluster) initialize() error {
+	return c.tool("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 }
 
 // Standby starts a server that follows this one. [Cluster.Promote] makes it a primary.
@@ -136,9 +186,12 @@ func (c *Cluster) Both(other *Cluster, database string) string {
 	return fmt.Sprintf("host=%s,%s user=postgres dbname=%s target_session_attrs=read-write", c.folder, other.folder, database)
 }
 
-// URL is the address of one of its databases as a URL, for the superuser, on whichever of
-// these servers can be written to.
+// URL is the address of one of its databases as a URL, for the superuser: over the network
+// that StartAt was given, else by its socket, on whichever of these servers can be written to.
 func (c *Cluster) URL(database string, others ...*Cluster) string {
+	if c.host != "" {
+		return fmt.Sprintf("postgres://postgres:%s@%s:%d/%s?sslmode=disable", secret, c.host, c.port, database)
+	}
 	hosts := c.folder
 	for _, o := range others {
 		hosts += "," + o.folder
@@ -167,7 +220,7 @@ func build(data func(*Cluster) error) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{folder: folder, bin: bin}
+	c := &Cluster{folder: folder, port: 5432, bin: bin}
 	defer func() {
 		if err != nil {
 			c.Stop()
@@ -206,7 +259,7 @@ func (c *Cluster) Launch() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(c.bin, "postgres"), "-D", c.data(), "-k", c.folder, "-h", "",
+	cmd := exec.Command(filepath.Join(c.bin, "postgres"), "-D", c.data(), "-k", c.folder, "-h", c.host, "-p", strconv.Itoa(c.port),
 		"-c", "max_connections=100", "-c", "fsync=on", "-c", "wal_level=replica", "-c", "max_wal_size=2GB")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.folder, log, log
 	unprivileged(cmd)
@@ -270,7 +323,7 @@ func (c *Cluster) end(how syscall.Signal) {
 // DSN is the address of one of its databases, for the superuser.
 func (c *Cluster) DSN(database string) string {
 	if c.given == "" {
-		return fmt.Sprintf("host=%s user=postgres dbname=%s", c.folder, database)
+		return fmt.Sprintf("host=%s port=%d user=postgres dbname=%s", c.folder, c.port, database)
 	}
 	if cfg, err := pgx.ParseConfig(c.given); err == nil {
 		return strings.TrimSpace(fmt.Sprintf("host=%s port=%d user=%s dbname=%s %s",
