@@ -50,7 +50,7 @@ func TestE5Outage(t *testing.T) {
 		m := newMemory()
 		g := start(t, m.process(), func(c *Config) { c.MaxThrottles = 4 })
 		ok(admit1(t, g, "s"))
-		if err := g.Down(context.Background(), []string{"s"}); err != nil {
+		if _, err := g.Down(context.Background(), []string{"s"}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -106,6 +106,38 @@ func TestProbeAfterCrashTeachesNothing(t *testing.T) {
 	})
 }
 
+// E5 with several processes: who gets no answer while others do is cut off, and closes nothing
+// for them. When nobody gets one the origin is down.
+func TestE5OneIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		one, other := start(t, m.process(), nil), start(t, m.process(), nil)
+		ok(admit1(t, one, "s"))
+		row := time.Now()
+		time.Sleep(time.Second)
+		ok(admit1(t, other, "s"))
+		flush(t, one, other)
+		alone, err := one.Down(t.Context(), []string{"s"}, row)
+		if err != nil || !alone || m.scope("s").Probing {
+			t.Errorf("alone %v, %v, scope %+v: others have had an answer", alone, err, m.scope("s"))
+		}
+		time.Sleep(time.Second)
+		alone, err = one.Down(t.Context(), []string{"s"}, row.Add(90*time.Minute))
+		if err != nil || alone || !m.scope("s").Probing || m.scope("s").Cause != dogear.ByOutage {
+			t.Errorf("alone %v, %v, scope %+v: nobody has had an answer", alone, err, m.scope("s"))
+		}
+	})
+}
+
+func flush(t *testing.T, gates ...*Gate) {
+	t.Helper()
+	for _, g := range gates {
+		if err := g.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A service that is closed from the start, or down, says nothing of its pace.
 func TestClosedFromTheStart(t *testing.T) {
 	for _, outage := range []bool{true, false} {
@@ -114,7 +146,7 @@ func TestClosedFromTheStart(t *testing.T) {
 			g := start(t, m.process(), nil)
 			if outage {
 				ok(admit1(t, g, "s"))
-				if err := g.Down(context.Background(), []string{"s"}); err != nil {
+				if _, err := g.Down(context.Background(), []string{"s"}, time.Now()); err != nil {
 					t.Fatal(err)
 				}
 				for range 3 {

@@ -199,6 +199,12 @@ func (d *decision) run(k *dogear.Docket) {
 // apply settles one reply in every scope that the request belongs to.
 func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 	if o.permit == nil {
+		o.alone = o.reply.kind == down && slices.ContainsFunc(o.keys, func(key string) bool {
+			return paces[key].heardElsewhere(d.gate.self, o.row)
+		})
+		if o.alone {
+			return
+		}
 		for _, key := range o.keys {
 			st := stake{generation: o.since[key], rate: paces[key].rate(k.Scopes[key].Rate)}
 			settle(k.Scopes[key], paces[key], k.Now, st, o.reply, d.gate.policy)
@@ -213,6 +219,9 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 			r.kind = answered
 		}
 		settle(s, p, k.Now, st, r, d.gate.policy)
+		if o.reply.kind == answered || o.reply.kind == headOnly || o.reply.kind == throttling {
+			p.Heard, p.By = k.Now.UnixNano(), d.gate.self
+		}
 		if o.end != nil {
 			s.InFlight = max(0, s.InFlight-1)
 			p.Flying = s.InFlight

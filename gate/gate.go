@@ -112,6 +112,7 @@ func (e *UnconfirmedError) Error() string {
 type Gate struct {
 	cfg    Config
 	policy policy
+	self   uint32 // tells this gate from others that share the ledger
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -170,6 +171,7 @@ func New(cfg Config) (*Gate, error) {
 	}
 	return &Gate{
 		cfg:    cfg,
+		self:   rand.Uint32(),
 		policy: policy{base: cfg.BackoffBase, max: cfg.BackoffMax, jitter: rand.Float64},
 		queues: map[string]*queue{},
 		heard:  map[string]heard{},

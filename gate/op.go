@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/dogear/dogear"
 )
@@ -15,6 +16,8 @@ type op struct {
 	closes []string          // a throttle: of the permit's scopes, those that it closes; nil: all
 	keys   []string          // for a closing that no single request met; permit is nil then
 	since  map[string]int64
+	row    time.Time     // an outage: when the row of failures began, on the ledger's clock
+	alone  bool          // others have had answers since: nothing was closed
 	done   chan struct{} // closed when committed or failed; nil if nobody waits
 	err    error
 }

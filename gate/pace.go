@@ -55,10 +55,18 @@ type pace struct {
 	Slowed bool  `json:"slowed,omitempty"` // that has held this cycle back
 	Doubt  int   `json:"doubt,omitempty"`  // events in a row that it did not prevent
 
+	Heard int64  `json:"heard,omitempty"` // when an answer last came
+	By    uint32 `json:"by,omitempty"`    // to which gate
+
 	// Flying is the scope's requests in flight, filled in from the docket.
 	Flying int `json:"-"`
 	// Beside says that another scope of the request that is admitted is held back.
 	Beside bool `json:"-"`
+}
+
+// heardElsewhere reports whether another gate than this one has had an answer since a moment.
+func (p *pace) heardElsewhere(self uint32, since time.Time) bool {
+	return p.By != self && p.Heard > since.UnixNano()
 }
 
 // paceOf reads what the scope has learnt. What another version wrote and this one cannot
@@ -72,7 +80,7 @@ func paceOf(s *dogear.Scope) *pace {
 		p.Lo = maxRate
 	}
 	if s.Rebooted { // instants of another boot mean nothing
-		p.TAT, p.T0, p.Last, p.N, p.X, p.Steer = 0, 0, 0, 0, 0, steer{}
+		p.TAT, p.T0, p.Last, p.N, p.X, p.Heard, p.Steer = 0, 0, 0, 0, 0, 0, steer{}
 	}
 	p.Flying = s.InFlight
 	return p

@@ -102,7 +102,7 @@ func (g *Gate) Send(ctx context.Context, req *http.Request, r dogear.Request, si
 // hint, though no request was there to hear it.
 func (g *Gate) unreserved(ctx context.Context, r dogear.Request, err error) (*Exchange, error) {
 	if wire.Calm(err) {
-		if err := g.closeScopes(ctx, r.Scopes, throttling); err != nil {
+		if err := g.closeScopes(ctx, g.closing(r.Scopes, throttling)); err != nil {
 			return nil, err
 		}
 	}
@@ -253,20 +253,30 @@ func (p *Permit) unreached() {
 	p.gate.settleAll(all)
 }
 
-// Down closes scopes whose origin does not answer, without a hint (E5).
-func (g *Gate) Down(ctx context.Context, keys []string) error { return g.closeScopes(ctx, keys, down) }
+// Down closes scopes whose origin does not answer, without a hint (E5). The row of failures
+// began at a moment of the ledger's clock: where another process has had an answer since, the
+// origin is not down but this process cut off. Then nothing is closed, and alone is true.
+func (g *Gate) Down(ctx context.Context, keys []string, row time.Time) (alone bool, err error) {
+	o := g.closing(keys, down)
+	o.row = row
+	err = g.closeScopes(ctx, o)
+	return err == nil && o.alone, err
+}
 
-// closeScopes closes scopes for what no single request has met. It is one event, however
+func (g *Gate) closeScopes(ctx context.Context, o *op) error {
+	g.settle(o)
+	return o.wait(ctx)
+}
+
+// closing is what closes scopes for what no single request has met. It is one event, however
 // many say so at the same time: they speak of the generation that this process knows.
-func (g *Gate) closeScopes(ctx context.Context, keys []string, kind replyKind) error {
+func (g *Gate) closing(keys []string, kind replyKind) *op {
 	since := map[string]int64{}
 	g.mu.Lock()
 	for _, k := range keys {
 		since[k] = g.heard[k].scope.Generation
 	}
 	g.mu.Unlock()
-	o := &op{keys: keys, since: since, done: make(chan struct{}),
+	return &op{keys: keys, since: since, done: make(chan struct{}),
 		reply: reply{kind: kind, received: g.cfg.Store.Now(), by: g.cfg.By}}
-	g.settle(o)
-	return o.wait(ctx)
 }

@@ -19,7 +19,7 @@ const manyDenied = 20
 func (a *attempt) judge(req *http.Request, x *gate.Exchange) (next *http.Request, wait time.Duration) {
 	resp, r := x.Response, a.run
 	if x.Status < 500 {
-		r.outages.answered(req.URL)
+		a.answered(req.URL)
 	}
 	switch {
 	case x.Means != dogear.Unsettled && x.Means != dogear.OK: // the profile knows better than the status

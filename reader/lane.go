@@ -34,6 +34,7 @@ type lane struct {
 	news    chan struct{}  // holds one: a document was finished
 	halved  atomic.Int32   // how often the service refused a batch for its size
 	alone   atomic.Bool    // the service does not take batches: documents are read one by one
+	rest    rest           // the origin answers other processes and not this one
 	flushed bool           // since nothing could be claimed, all ends are in the ledger
 	last    bool           // since then no other process had a document in flight
 }
@@ -107,7 +108,18 @@ func (r *run) agreed() (map[string]int, error) {
 // feed claims documents and hands them out. It returns nil when the lane has nothing left.
 func (l *lane) feed() error {
 	for l.open.Err() == nil {
-		docs, err := l.run.Store.Claim(l.open, l.id, min(claimBlock, 4*l.workers+cap(l.docs)), l.run.set.Attempts)
+		n := min(claimBlock, 4*l.workers+cap(l.docs))
+		left, cutOff := l.rest.left()
+		if left > 0 {
+			if err := l.run.pause(l.open, left); err != nil {
+				l.over(err)
+			}
+			continue
+		}
+		if cutOff {
+			n = 1
+		}
+		docs, err := l.run.Store.Claim(l.open, l.id, n, l.run.set.Attempts)
 		if err != nil {
 			return fmt.Errorf("claim documents: %w", err)
 		}
@@ -203,7 +215,7 @@ func (r *run) pastDeadline(wall time.Time) bool {
 // work reads documents until there are no more.
 func (l *lane) work() {
 	for d := range l.docs {
-		if l.open.Err() != nil {
+		if left, _ := l.rest.left(); left > 0 || l.open.Err() != nil {
 			l.giveBack([]dogear.Document{d})
 			continue
 		}

@@ -25,14 +25,15 @@ type outages struct {
 type failure struct {
 	doc     int64
 	charged bool
+	at      time.Time // ledger's clock
 }
 
 // failed adds a failure and returns the row so far.
-func (o *outages) failed(u *url.URL, doc int64, charged bool) []failure {
+func (o *outages) failed(u *url.URL, f failure) []failure {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	key := u.Scheme + "://" + u.Host
-	o.rows[key] = append(o.rows[key], failure{doc, charged})
+	o.rows[key] = append(o.rows[key], f)
 	return o.rows[key]
 }
 
@@ -60,6 +61,41 @@ func charged(row []failure) []int64 {
 		}
 	}
 	return docs
+}
+
+// longestRest bounds how long a lane that is cut off rests: looking again costs the service
+// nothing, and what it rests from may be over.
+const longestRest = 10 * time.Second
+
+// A rest is for a lane whose origin answers other processes and not this one: it claims
+// nothing, for longer each time, and then tries one document.
+type rest struct {
+	mu    sync.Mutex
+	times int // in a row
+	until time.Time
+}
+
+// take begins a rest.
+func (r *rest) take(base time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := min(base<<min(r.times, 10), longestRest)
+	r.times++
+	r.until = time.Now().Add(d/2 + jitter(d/2))
+}
+
+// over ends the row of rests: there was an answer.
+func (r *rest) over() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.times, r.until = 0, time.Time{}
+}
+
+// left is what is left of the rest, and whether there was no answer since it began.
+func (r *rest) left() (d time.Duration, cutOff bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Until(r.until), r.times > 0
 }
 
 // jitter is a random duration in [0, d).

@@ -195,7 +195,7 @@ func (a *attempt) send(req *http.Request, keys []string, parent int64) (*gate.Ex
 	switch {
 	case x.Outcome == dogear.Throttled:
 		drain(x.Response)
-		r.outages.answered(req.URL)
+		a.answered(req.URL)
 		return nil, false
 	case x.Response != nil:
 		return x, true
@@ -256,6 +256,12 @@ func (a *attempt) unanswered(x *gate.Exchange, u *url.URL, keys []string, parent
 	}
 }
 
+// answered notes that an origin lives, and that it can be reached from here.
+func (a *attempt) answered(u *url.URL) {
+	a.run.outages.answered(u)
+	a.rest.over()
+}
+
 // failedAt counts a failure of an origin, and closes its scopes when it seems to be down.
 // The documents that met it are not charged.
 func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
@@ -263,11 +269,18 @@ func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
 	if a.open.Err() != nil { // an ending run knows nothing of the origin's health
 		return
 	}
-	row := r.outages.failed(u, a.doc.Seq, paid)
+	row := r.outages.failed(u, failure{a.doc.Seq, paid, r.Store.Now()})
 	if len(row) == unwell {
 		r.Log.Warn("no good answer, three times in a row", "last", why)
 	}
+	left, cutOff := a.rest.left()
+	if left > 0 { // it began before the rest
+		return
+	}
 	if len(row) < enoughFailures || distinct(row) < enoughDocuments && !a.allThatAreLeft(distinct(row)) {
+		if cutOff {
+			a.rest.take(r.set.BackoffBase)
+		}
 		return
 	}
 	r.outages.answered(u) // begin a new row
@@ -277,12 +290,19 @@ func (a *attempt) failedAt(u *url.URL, keys []string, paid bool, why string) {
 	if err == nil {
 		err = r.Store.Refund(ctx, charged(row))
 	}
+	var alone bool
 	if err == nil {
-		r.Log.Warn("an origin is down: its scopes wait", "origin", u.Scheme+"://"+u.Host)
-		err = r.Gate.Down(ctx, keys)
+		alone, err = r.Gate.Down(ctx, keys, row[0].at)
 	}
-	if err != nil {
+	switch origin := u.Scheme + "://" + u.Host; {
+	case err != nil:
 		a.refused(err)
+	case alone:
+		a.rest.take(r.set.BackoffBase)
+		r.Log.Warn("an origin answers other processes and not this one: it rests, and tries now and then", "origin", origin)
+	default:
+		a.rest.over()
+		r.Log.Warn("an origin is down: its scopes wait", "origin", origin)
 	}
 }
 
