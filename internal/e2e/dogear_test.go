@@ -366,6 +366,8 @@ func early(j *journal.Journal, slack time.Duration) []journal.Arrival {
 // after the other, so an arrival's row is the last that was granted before it.
 func checkArrivals(t *testing.T, arrivals []journal.Arrival, rows []request, address func(path string) string) (lost []journal.Arrival) {
 	t.Helper()
+	rows = slices.Clone(rows) // each process numbers them for itself
+	slices.SortStableFunc(rows, func(a, b request) int { return a.GrantedAt.Compare(b.GrantedAt) })
 	byDoc := map[string][]request{}
 	for _, r := range rows {
 		if r.Outcome != "not_sent" && r.Kind == "read" {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,9 +95,7 @@ func TestMachineFindsLedgerAgain(t *testing.T) {
 // whole answer, but for what a machine had in flight when it was cut off.
 func (l *lan) checkCounted(s *standin.Service) {
 	l.t.Helper()
-	rows := l.machines[0].requests("l") // each process numbers them for itself
-	slices.SortStableFunc(rows, func(a, b request) int { return a.GrantedAt.Compare(b.GrantedAt) })
-	lost := checkArrivals(l.t, s.Journal.Arrivals(nil), rows, func(path string) string { return s.URL(path) })
+	lost := checkArrivals(l.t, s.Journal.Arrivals(nil), l.machines[0].requests("l"), func(path string) string { return s.URL(path) })
 	twice := 0
 	for _, n := range s.Journal.Whole() {
 		twice += n - 1
