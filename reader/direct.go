@@ -3,7 +3,6 @@ package reader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
@@ -48,7 +47,7 @@ func (r *run) putGroup(group []saved) error {
 	var stop error
 	for i, err := range failed {
 		if err != nil && ctx.Err() == nil && stop == nil {
-			stop = &Stop{Reason: dogear.SinkFailed, Err: fmt.Errorf("save %s: %w", n.rows[i].Path, err)}
+			stop = &Stop{Reason: dogear.SinkFailed, Err: err}
 		}
 	}
 	return r.settlePut(n, failed, nil, stop)

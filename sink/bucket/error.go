@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -96,6 +97,9 @@ func reason(err error) string {
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return "it cannot be reached: " + op.Error()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it cannot be reached: the connection was cut"
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return "it does not answer"
