@@ -14,7 +14,7 @@ else
 	if ! scripts/need.sh pg_ctlcluster; then export DOGEAR_TEST_POSTGRES=${DOGEAR_TEST_POSTGRES:-skip}; fi
 fi
 # In CI a test that would skip for want of these fails instead.
-if [ "${CI:-}" = true ]; then export DOGEAR_REQUIRE=nginx,haproxy,chromium,clients; fi
+if [ "${CI:-}" = true ]; then export DOGEAR_REQUIRE=nginx,haproxy,chromium,clients,s3; fi
 
 go vet ./...
 for os in linux darwin windows; do

@@ -145,7 +145,7 @@ func (s *Sink) upload(ctx context.Context, f *os.File, name string, o object) er
 	defer cancel(nil)
 	watch := time.AfterFunc(stall, func() { cancel(errStalled) })
 	defer watch.Stop()
-	body := &checked{r: f, h: sha256.New(), want: o, read: func() { watch.Reset(stall) }}
+	body := &checked{r: f, h: sha256.New(), want: o, read: func() { watch.Reset(stall) }, broke: cancel}
 	err = s.results.Upload(ctx, name, body, &blob.WriterOptions{
 		ContentType: typeOf(o.contentType), Metadata: o.meta, IfNotExist: !o.replace,
 		BufferSize: int(min(part, max(1<<20, o.size+1))), MaxConcurrency: atOnce,
@@ -194,6 +194,9 @@ type checked struct {
 	n    int64
 	want object
 	read func()
+	// broke ends the upload: gocloud commits what a writer has taken, also after an error of
+	// the reader.
+	broke context.CancelCauseFunc
 }
 
 func (c *checked) Read(p []byte) (int, error) {
@@ -204,7 +207,10 @@ func (c *checked) Read(p []byte) (int, error) {
 		c.read()
 	}
 	if err == io.EOF && c.want.sha256 != "" && (c.n != c.want.size || hex.EncodeToString(c.h.Sum(nil)) != c.want.sha256) {
-		return n, &differsError{c.n, c.want.size}
+		err = &differsError{c.n, c.want.size}
+	}
+	if err != nil && err != io.EOF {
+		c.broke(err)
 	}
 	return n, err
 }
