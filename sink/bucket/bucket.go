@@ -121,16 +121,32 @@ func (s *Sink) claim(ctx context.Context, join bool) error {
 	if err != nil {
 		return err
 	}
-	err = s.results.Upload(ctx, markName, bytes.NewReader(append(text, '\n')),
-		&blob.WriterOptions{ContentType: "application/json", IfNotExist: true})
-	switch {
-	case err == nil:
+	err = s.create(ctx, text)
+	if err == nil {
 		s.made = true
-		return nil
-	case !taken(err):
+		return s.checkConditions(ctx, text)
+	}
+	if !taken(err) {
 		return s.told(ctx, "mark the prefix with", markName, err)
 	}
 	return s.told(ctx, "read the mark", markName, s.checkMark(ctx)) // another process was quicker
+}
+
+func (s *Sink) create(ctx context.Context, text []byte) error {
+	return s.results.Upload(ctx, markName, bytes.NewReader(text), &blob.WriterOptions{ContentType: "application/json", IfNotExist: true})
+}
+
+// checkConditions creates the mark once more, which has to be refused. A service that knows no
+// conditions would replace what is there.
+func (s *Sink) checkConditions(ctx context.Context, text []byte) error {
+	switch err := s.create(ctx, text); {
+	case err == nil:
+		return errors.Join(&Error{Do: "save into " + s.address.at(""), Why: "the service replaces what is there though it is told not to: choose another one"},
+			s.results.Delete(ctx, markName))
+	case !taken(err):
+		return s.told(ctx, "mark the prefix with", markName, err)
+	}
+	return nil
 }
 
 // told passes on what is ours, and makes an error of what a library says.

@@ -20,7 +20,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/dogear/dogear"
+	"github.com/dogear/dogear/reader"
 )
+
+var _ reader.Direct = (*Sink)(nil)
 
 // sinkOn is a sink on a bucket in memory, as another machine would have it.
 func sinkOn(t *testing.T, b *blob.Bucket, owner string) (*Sink, error) {
