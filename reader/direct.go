@@ -45,7 +45,7 @@ func (r *run) putGroup(group []saved) error {
 		left = taken
 	}
 	var stop error
-	for i, err := range failed {
+	for _, err := range failed {
 		if err != nil && ctx.Err() == nil && stop == nil {
 			stop = &Stop{Reason: dogear.SinkFailed, Err: err}
 		}
