@@ -58,6 +58,11 @@ func Parse(raw string) (Address, error) {
 	if err != nil {
 		return Address{}, errors.New("the parameters of the bucket's address cannot be read")
 	}
+	for name := range q { // before anything else is said of the others
+		if secret(name) {
+			return Address{}, fmt.Errorf("the address of the bucket holds a credential in %s: leave it out; %s", shownParam(name), findsThem)
+		}
+	}
 	for name, values := range q {
 		if err := checkParam(name, values, names); err != nil {
 			return Address{}, err
@@ -75,14 +80,21 @@ const findsThem = "credentials are taken from the environment, the service's own
 // word is a parameter's name that may be repeated in a message: no credential looks like it.
 var word = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,29}$`)
 
-func checkParam(name string, values []string, names []string) error {
-	shown := "a parameter"
+func shownParam(name string) string {
 	if word.MatchString(name) {
-		shown = "the parameter " + name
+		return "the parameter " + name
 	}
+	return "a parameter"
+}
+
+// secret reports whether a parameter carries a credential, or the name of a file with one.
+func secret(name string) bool {
+	return dogear.SecretParam(name) || slices.Contains([]string{"sas", "accountkey", "account_key", "private_key_path", "role_external_id"}, strings.ToLower(name))
+}
+
+func checkParam(name string, values []string, names []string) error {
+	shown := shownParam(name)
 	switch {
-	case dogear.SecretParam(name), slices.Contains([]string{"sas", "accountkey", "account_key", "private_key_path", "role_external_id"}, strings.ToLower(name)):
-		return fmt.Errorf("the address of the bucket holds a credential in %s: leave it out; %s", shown, findsThem)
 	case !slices.Contains(names, name):
 		return fmt.Errorf("the address of the bucket has %s, which is not known: known are %s", shown, strings.Join(names, ", "))
 	case len(values) != 1 || values[0] == "" || strings.ContainsFunc(values[0], unicode.IsControl):
