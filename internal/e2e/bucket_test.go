@@ -121,8 +121,8 @@ func TestBucketCrashBeforeCommit(t *testing.T) {
 	u.must(0, "verify", "l", "--deep")
 }
 
-// Two processes save into one prefix, and never both under one name: all documents have the
-// same one.
+// Two processes save into one prefix, and never both under one name: each name is that of two
+// documents.
 func TestBucketWorkers(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
@@ -130,7 +130,7 @@ func TestBucketWorkers(t *testing.T) {
 	u := b.user()
 	var rows []string
 	for n := 1; n <= 100; n++ {
-		rows = append(rows, fmt.Sprintf(`{"url":%q,"id":"%d","name":"same.bin"}`, s.URL(fmt.Sprintf("/doc/%d", n)), n))
+		rows = append(rows, fmt.Sprintf(`{"url":%q,"id":"%d","name":"%d.bin"}`, s.URL(fmt.Sprintf("/doc/%d", n)), n, n%50))
 	}
 	u.write("l.jsonl", rows...)
 	lead := u.start("read", "l.jsonl", "--scope", "host", "-o", b.out("p"), "--rate", "40/s", "--burst", "8", "--progress", "none")
