@@ -2,12 +2,17 @@ package bucket
 
 import (
 	"context"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
 	"gocloud.dev/blob"
 )
+
+// A key is what is compared of an object.
+type key struct {
+	path string
+	size int64
+}
 
 // pageSize is how many objects one page of a listing has.
 const pageSize = 1000
@@ -18,13 +23,7 @@ const pageSize = 1000
 func (s *Sink) Inventory(ctx context.Context) (has func(path string, size int64) bool, err error) {
 	seed := maphash.MakeSeed()
 	hash := func(path string, size int64) uint64 {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], uint64(size))
-		var h maphash.Hash
-		h.SetSeed(seed)
-		h.Write(b[:])
-		h.WriteString(path)
-		return h.Sum64()
+		return maphash.Comparable(seed, key{path, size})
 	}
 	var all []uint64
 	for token := blob.FirstPageToken; token != nil; {
