@@ -2,7 +2,7 @@
 
 .PHONY: build demo test crash clients lint fuzz bench
 
-build: ; CGO_ENABLED=0 go build -trimpath -o dogear ./cmd/dogear
+build: ; CGO_ENABLED=0 go build -trimpath -tags disable_grpc_modules -o dogear ./cmd/dogear
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
 crash: ; DOGEAR_KILLS=200 go test -count=1 -v -run 'TestCrash$$|TestWorkersKilled' -timeout 40m ./internal/e2e

@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"ledger/ledgertest":      {"ledger"},
 	"ledger/postgres":        {"ledger"},
 	"ledger/postgres/pgtest": {},
+	"sink/bucket":            {"sink/folder"},
 	"sink/folder":            {},
 	"source/list":            {},
 	"batch":                  {},

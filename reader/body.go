@@ -315,7 +315,11 @@ func (b *incoming) whole() {
 }
 
 func (b *incoming) keepPart(p ledger.Partial) error {
-	if err := b.run.Sink.SyncPart(b.doc.Seq); err != nil {
+	keep := b.run.Sink.SyncPart
+	if d := b.run.direct; d != nil {
+		keep = func(doc int64) error { return d.Keep(doc, p.Validator) }
+	}
+	if err := keep(b.doc.Seq); err != nil {
 		return err
 	}
 	ctx, cancel := b.run.finishing()

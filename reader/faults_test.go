@@ -157,11 +157,11 @@ func (f failingSink) Place(doc int64, path string) error {
 	return f.Sink.Place(doc, path)
 }
 
-func (f failingSink) WriteList(rows iter.Seq2[dogear.Result, error]) error {
+func (f failingSink) WriteList(ctx context.Context, rows iter.Seq2[dogear.Result, error]) error {
 	if err := f.fail(); err != nil {
 		return err
 	}
-	return f.Sink.WriteList(rows)
+	return f.Sink.WriteList(ctx, rows)
 }
 
 // service throttles its third request and counts whole deliveries.

@@ -76,6 +76,9 @@ func (a *attempt) first() (*http.Request, error) {
 		if a.part, err = a.run.Store.Partial(a.run.flight, a.doc.Seq); err != nil {
 			return nil, fmt.Errorf("look for what is kept of the body: %w", err)
 		}
+		if d := a.run.direct; d != nil && !d.Kept(a.doc.Seq, a.part.Size, a.part.Validator) {
+			a.part = ledger.Partial{} // another machine has it
+		}
 		if a.checks() == "" {
 			a.ranged(req)
 		}

@@ -45,7 +45,7 @@ type Sink interface {
 	// taken; nothing is ever replaced.
 	Place(doc int64, path string) error
 	// Size is the size of a result; the error matches [fs.ErrNotExist] if it is missing.
-	Size(path string) (int64, error)
+	Size(ctx context.Context, path string) (int64, error)
 	// Held is the size of a document's temporary file; the error matches [fs.ErrNotExist].
 	Held(doc int64) (int64, error)
 	// Remove removes a document's temporary file; that there is none is no error.
@@ -53,11 +53,28 @@ type Sink interface {
 	// Sweep removes the temporary files of all documents but those that keep names.
 	Sweep(keep func(doc int64) bool) error
 	// WriteList writes the list of all results.
-	WriteList(rows iter.Seq2[dogear.Result, error]) error
+	WriteList(ctx context.Context, rows iter.Seq2[dogear.Result, error]) error
 	// Name is a path for a document: its nth alternative where the ones before are taken.
 	Name(name, id string, n int) string
 	// Fold is the form in which no two paths may be equal.
 	Fold(path string) string
+}
+
+// Direct is a sink that cannot rename: a result is put under its path before it is settled,
+// and is durable then. Its temporary files are this machine's alone. Sync and Place of such a
+// sink are not called.
+type Direct interface {
+	Sink
+	// Put saves a document's closed temporary file as res.Path. Where the path has this very
+	// result of this document already, it is saved; where it has anything else, the error
+	// matches [fs.ErrExist]. Nothing is ever replaced, and nothing half is left.
+	Put(ctx context.Context, res dogear.Result) error
+	// Inventory lists the sink once, and tells whether it has a result of that path and size.
+	Inventory(ctx context.Context) (has func(path string, size int64) bool, err error)
+	// Keep is SyncPart, and remembers on this machine under which validator the bytes came.
+	Keep(doc int64, validator string) error
+	// Kept reports whether so many bytes that came under the validator are on this machine.
+	Kept(doc, size int64, validator string) bool
 }
 
 // Credentials sign requests at the moment of sending.
@@ -148,6 +165,8 @@ type run struct {
 	dispatch context.Context  // ends with halted, or when nothing is left to be sent
 	flight   context.Context  // ends when nothing more may be received
 	saves    chan saved
+	direct   Direct                    // the sink, where results are put under their paths at once; else nil
+	putBy    atomic.Pointer[time.Time] // when nothing more may be put into the sink; nil before the end
 	renamed  renamed
 	stayed   atomic.Bool // claims could not be given back
 	late     atomic.Bool // the ledger did not answer before the command had to be gone
@@ -181,7 +200,9 @@ type Runner struct{ r *run }
 
 // New prepares a run.
 func New(cfg Config) *Runner {
+	direct, _ := cfg.Sink.(Direct)
 	return &Runner{&run{
+		direct:   direct,
 		Config:   cfg,
 		set:      cfg.Job.Settings,
 		saves:    make(chan saved, 1024),
@@ -306,6 +327,8 @@ func (r *run) watchGrace(abort context.CancelCauseFunc) {
 	case <-r.Abort:
 	case <-r.flight.Done():
 	}
+	put := time.Now().Add(putGrace)
+	r.putBy.Store(&put)
 	abort(errAborted)
 }
 
@@ -338,7 +361,7 @@ func (r *run) writeList(reason dogear.StopReason) error {
 		ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 	}
-	err := r.Sink.WriteList(r.Store.Results(ctx, r.Job.ID))
+	err := r.Sink.WriteList(ctx, r.Store.Results(ctx, r.Job.ID))
 	if ctx.Err() != nil {
 		r.Log.Warn("the list of results in the sink is of an earlier run", "job", r.Job.Name)
 		return nil

@@ -33,6 +33,9 @@ func (r *run) reconcile(ctx context.Context) (missing int64, err error) {
 // placeLeft gives results their names that were settled and not placed, by a process that did
 // not live to do it.
 func (r *run) placeLeft(ctx context.Context) error {
+	if r.direct != nil { // it has its path before it is settled
+		return nil
+	}
 	// Collected first: a sequence is not changed while it is read. They are one group.
 	var left []ledger.Settlement
 	for row, err := range r.Store.Unplaced(ctx, r.Job.ID) {
@@ -69,18 +72,22 @@ func (r *run) placeAgain(ctx context.Context, row ledger.Settlement) error {
 
 // findMissing compares names and sizes of all results with the sink, in constant memory.
 func (r *run) findMissing(ctx context.Context) (n int64, err error) {
+	there, err := r.lookUp(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var gone []int64
 	for res, err := range r.Store.Results(ctx, r.Job.ID) {
 		if err != nil {
 			return n, &Stop{Reason: dogear.LedgerFailed, Err: err}
 		}
-		size, err := r.Sink.Size(res.Path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && size != res.Size:
+		ok, err := there(res)
+		if err != nil {
+			return n, fmt.Errorf("look for the result %s: %w", res.Path, err)
+		}
+		if !ok {
 			r.Log.Info("a result is missing or of another size: its document is read again", "doc", res.ID, "path", res.Path)
 			gone = append(gone, res.Doc)
-		case err != nil:
-			return n, fmt.Errorf("look for the result %s: %w", res.Path, err)
 		}
 	}
 	for len(gone) > 0 {
@@ -92,6 +99,33 @@ func (r *run) findMissing(ctx context.Context) (n int64, err error) {
 		gone = gone[k:]
 	}
 	return n, nil
+}
+
+// lookUp tells whether results are in the sink: by one listing of all, or by a look at each.
+func (r *run) lookUp(ctx context.Context) (func(dogear.Result) (bool, error), error) {
+	if r.direct == nil {
+		return func(res dogear.Result) (bool, error) {
+			size, err := r.Sink.Size(ctx, res.Path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return false, nil
+			}
+			return size == res.Size, err
+		}, nil
+	}
+	list := ctx
+	if !r.Deadline.IsZero() { // a bucket may take its time
+		var cancel context.CancelFunc
+		list, cancel = context.WithDeadlineCause(ctx, r.Deadline, &Stop{Reason: dogear.Deadline})
+		defer cancel()
+	}
+	has, err := r.direct.Inventory(list)
+	if err != nil && list.Err() != nil {
+		return nil, context.Cause(list)
+	}
+	if err != nil {
+		return nil, &Stop{Reason: dogear.SinkFailed, Err: err}
+	}
+	return func(res dogear.Result) (bool, error) { return has(res.Path, res.Size), nil }, nil
 }
 
 // sweep removes temporary files that nobody will go on with.

@@ -139,27 +139,41 @@ func (r *run) saveGroup(group []saved) ([]named, error) {
 	for i, s := range group {
 		docs[i] = s.doc.Seq
 	}
+	if r.direct != nil {
+		return nil, r.putGroup(group)
+	}
 	placed := r.renamed.take()
 	if err := r.Sink.Sync(docs); err != nil {
 		return nil, &Stop{Reason: dogear.SinkFailed, Err: fmt.Errorf("make results durable: %w", err)}
 	}
-	rows, err := r.name(ctx, group)
+	n := newNaming(group)
+	err := r.name(ctx, n, n.all())
 	if err == nil {
-		err = r.Store.Settle(ctx, r.id, rows, placed)
+		err = r.Store.Settle(ctx, r.id, n.rows, placed)
 	}
 	if err != nil {
-		return nil, &Stop{Reason: dogear.LedgerFailed, Err: fmt.Errorf("mark %d documents done: %w", len(group), err)}
+		return nil, notMarked(len(group), err)
 	}
-	out := make([]named, len(rows))
+	out := make([]named, len(group))
+	for i, row := range n.rows {
+		out[i] = named{group[i].doc, row}
+	}
+	r.countDone(n.rows)
+	return out, nil
+}
+
+func notMarked(n int, err error) error {
+	return &Stop{Reason: dogear.LedgerFailed, Err: fmt.Errorf("mark %d documents done: %w", n, err)}
+}
+
+func (r *run) countDone(rows []ledger.Settlement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.denied = 0
-	for i, row := range rows {
-		out[i] = named{group[i].doc, row}
+	for _, row := range rows {
 		r.count.Done++
 		r.count.Bytes += row.Size
 	}
-	return out, nil
 }
 
 // placeAll gives settled results their names.
@@ -175,15 +189,30 @@ func (r *run) placeAll(group []named) error {
 	return nil
 }
 
-// name gives each result a path that no other of the job has.
-func (r *run) name(ctx context.Context, group []saved) ([]ledger.Settlement, error) {
-	rows := make([]ledger.Settlement, len(group))
-	tries := make([]int, len(group))
-	unsure := make([]int, len(group))
-	for i := range group {
-		unsure[i] = i
+// naming is a group on the way to its paths.
+type naming struct {
+	group []saved
+	rows  []ledger.Settlement
+	tries []int           // which alternative of its name each is at
+	used  map[string]bool // folded paths of this group
+}
+
+func newNaming(group []saved) *naming {
+	return &naming{group, make([]ledger.Settlement, len(group)), make([]int, len(group)), map[string]bool{}}
+}
+
+// all are the group's members.
+func (n *naming) all() []int {
+	out := make([]int, len(n.group))
+	for i := range out {
+		out[i] = i
 	}
-	used := map[string]bool{}
+	return out
+}
+
+// name gives these results of a group paths that no other of the job has.
+func (r *run) name(ctx context.Context, n *naming, unsure []int) error {
+	group, rows, tries, used := n.group, n.rows, n.tries, n.used
 	for len(unsure) > 0 {
 		folded := make([]string, len(unsure))
 		for j, i := range unsure {
@@ -194,7 +223,7 @@ func (r *run) name(ctx context.Context, group []saved) ([]ledger.Settlement, err
 		}
 		taken, err := r.Store.Taken(ctx, r.Job.ID, folded)
 		if err != nil {
-			return nil, fmt.Errorf("look for taken names: %w", err)
+			return fmt.Errorf("look for taken names: %w", err)
 		}
 		var again []int
 		for _, i := range unsure {
@@ -207,7 +236,7 @@ func (r *run) name(ctx context.Context, group []saved) ([]ledger.Settlement, err
 		}
 		unsure = again
 	}
-	return rows, nil
+	return nil
 }
 
 // place gives a settled result its path. Where something foreign has it, the ledger gets
@@ -218,7 +247,7 @@ func (r *run) place(ctx context.Context, d dogear.Document, row ledger.Settlemen
 		if err == nil {
 			return nil
 		}
-		if size, e := r.Sink.Size(row.Path); errors.Is(err, fs.ErrNotExist) && e == nil && size == row.Size {
+		if size, e := r.Sink.Size(ctx, row.Path); errors.Is(err, fs.ErrNotExist) && e == nil && size == row.Size {
 			return nil // another process of the run was quicker
 		}
 		if !errors.Is(err, fs.ErrExist) {

@@ -10,8 +10,9 @@ Exit codes: 0 completed; 64 wrong usage; 65 nothing more without a decision; 66 
 const readHelp = `One list is one job. A 429 stops every request that shares its quota, in every dogear process of this user; what is read is saved and never read again. Ctrl-C finishes what is in flight, a second one aborts it; the place is kept either way.
 
   dogear read urls.txt --scope host -o out --deadline 2h
+  dogear read urls.txt --scope host -o 's3://results/policies?region=eu-central-1'
 
-Exit codes: 0 completed; 64 wrong usage; 65 documents ended changed, denied, gone or failed, or a cap is used up; 66 the list cannot be read; 69 the source cannot be reached; 73 the folder cannot be written; 74 the ledger failed; 75 a later run goes on: deadline, a wait past it, throttled too often; 77 unauthorized; 78 nobody confirmed the scope; 130, 143 stopped by a signal.`
+Exit codes: 0 completed; 64 wrong usage; 65 documents ended changed, denied, gone or failed, or a cap is used up; 66 the list cannot be read; 69 the source cannot be reached; 73 the folder or bucket cannot be written; 74 the ledger failed; 75 a later run goes on: deadline, a wait past it, throttled too often; 77 unauthorized; 78 nobody confirmed the scope; 130, 143 stopped by a signal.`
 
 const resumeHelp = `The job keeps its source, sink, scope, pace, caps and names of credentials; what is given here replaces them from then on. Deadline, grace, progress and json are each run's own. Waits and attempts of earlier runs count.
 

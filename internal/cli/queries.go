@@ -215,6 +215,9 @@ func (r *forgetCmd) Run(c *call) error {
 		if err := s.Forget(c.ctx, job.ID); err != nil {
 			return err
 		}
+		if err := removeScratch(s, job); err != nil {
+			return &codedError{code: exitIO, err: err}
+		}
 		fmt.Fprintf(c.Stderr, "%s: forgotten; its results stay in %s\n", job.Name, job.Settings.SinkShown)
 		return nil
 	})

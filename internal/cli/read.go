@@ -13,7 +13,6 @@ import (
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
-	"github.com/dogear/dogear/sink/folder"
 	"github.com/dogear/dogear/source/list"
 )
 
@@ -46,7 +45,7 @@ type roundFlags struct {
 type readCmd struct {
 	Source []string `arg:"" help:"A list (.txt, .csv, .jsonl), - for standard input, one http(s) address, or drives of a service: msgraph:drive/ID, msgraph:site/HOST:/path, msgraph:me."`
 	Job    string   `help:"The job's name. Default: from the source's name." placeholder:"NAME"`
-	Out    string   `short:"o" help:"The folder for results. Default: ./NAME." placeholder:"DIR"`
+	Out    string   `short:"o" help:"Where results are saved: a folder, or a bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, azblob://CONTAINER/PREFIX. Credentials come from the environment, never from the address. Default: ./NAME." placeholder:"DIR|URL"`
 	serviceFlags
 	tierFlag
 	batchFlag
@@ -87,12 +86,9 @@ func (r *readCmd) Run(c *call) error {
 	if r.Out == "" {
 		r.Out = "./" + name
 	}
-	if strings.Contains(r.Out, "://") {
-		return usage("-o %s: this dogear saves into folders: give the path of one", dogear.StripText(r.Out))
-	}
 	set.SinkShown = r.Out
-	if set.Sink, err = filepath.Abs(r.Out); err != nil {
-		return &codedError{code: exitCantCreate, err: err}
+	if set.Sink, err = sinkAddress(r.Out); err != nil {
+		return err
 	}
 	sources, err := openSources(c, &set)
 	if err != nil {
@@ -123,34 +119,22 @@ func (r *readCmd) Run(c *call) error {
 		job, err = c.list(whole, s, name, set, sources)
 	}
 	if err != nil {
-		return errors.Join(err, out.Abandon())
+		return errors.Join(err, out.Abandon(whole))
 	}
 	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: r.roundFlags, storeFlag: r.Store})
 }
 
-// openSink checks that neither the job's name nor its folder is in use, and opens the folder.
-func (r *readCmd) openSink(c *call, s ledger.Store, name string, set ledger.Settings) (*folder.Sink, error) {
+// openSink checks that neither the job's name nor its sink is in use, and opens the sink.
+func (r *readCmd) openSink(c *call, s ledger.Store, name string, set ledger.Settings) (sink, error) {
 	if _, err := s.Job(c.ctx, name); err == nil {
 		return nil, &usageError{err: fmt.Errorf("job %q exists: it was not touched", name), try: "dogear resume " + name + ", or another name with --job"}
 	} else if !errors.Is(err, ledger.ErrNoJob) {
 		return nil, &codedError{code: exitIO, err: err}
 	}
-	other, err := s.SinkJob(c.ctx, set.Sink)
-	if err != nil {
-		return nil, &codedError{code: exitIO, err: err}
+	if err := freeSink(c.ctx, s, set); err != nil {
+		return nil, err
 	}
-	if other != "" {
-		return nil, &codedError{code: exitCantCreate, err: fmt.Errorf("the folder %s belongs to job %q", r.Out, other), try: "another folder with -o"}
-	}
-	return openFolder(s, name, set)
-}
-
-func openFolder(s ledger.Store, name string, set ledger.Settings) (*folder.Sink, error) {
-	out, err := folder.Open(set.Sink, name+" in "+s.Where())
-	if err != nil {
-		return nil, &codedError{code: exitCantCreate, err: err}
-	}
-	return out, nil
+	return openSink(c.ctx, s, name, set, false)
 }
 
 // list makes the job of everything that the sources name. When there is a job, the rest is as

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"iter"
-	"path/filepath"
 	"strings"
 
 	"github.com/dogear/dogear"
@@ -13,7 +12,7 @@ import (
 type rebatchCmd struct {
 	From string `arg:"" name:"job" help:"The job with changed documents."`
 	Job  string `required:"" help:"The new job's name." placeholder:"NEW"`
-	Out  string `short:"o" help:"The new job's folder. Default: ./NEW." placeholder:"DIR"`
+	Out  string `short:"o" help:"The new job's folder or bucket address. Default: ./NEW." placeholder:"DIR|URL"`
 	storeFlag
 }
 
@@ -30,13 +29,11 @@ func (r *rebatchCmd) Run(c *call) error {
 		set := from.Settings
 		set.SinkShown = orElse(r.Out, "./"+r.Job)
 		var err error
-		if set.Sink, err = filepath.Abs(set.SinkShown); err != nil {
-			return &codedError{code: exitCantCreate, err: err}
+		if set.Sink, err = sinkAddress(set.SinkShown); err != nil {
+			return err
 		}
-		if other, err := s.SinkJob(c.ctx, set.Sink); err != nil {
-			return &codedError{code: exitIO, err: err}
-		} else if other != "" {
-			return &codedError{code: exitCantCreate, err: fmt.Errorf("the folder %s belongs to job %q", set.SinkShown, other), try: "another folder with -o"}
+		if err := freeSink(c.ctx, s, set); err != nil {
+			return err
 		}
 		job, _, err := s.Create(c.ctx, r.Job, set, rebatched(s.ChangedDocuments(c.ctx, from.ID)))
 		if err != nil {

@@ -70,7 +70,7 @@ func (r *resumeCmd) Run(c *call) error {
 			return err
 		}
 	}
-	out, err := openFolder(s, job.Name, job.Settings)
+	out, err := openSink(c.ctx, s, job.Name, job.Settings, false)
 	if err != nil {
 		return err
 	}

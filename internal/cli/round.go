@@ -15,7 +15,6 @@ import (
 	"github.com/dogear/dogear/gate"
 	"github.com/dogear/dogear/ledger"
 	"github.com/dogear/dogear/reader"
-	"github.com/dogear/dogear/sink/folder"
 	"github.com/dogear/dogear/wire"
 )
 
@@ -23,7 +22,7 @@ import (
 type round struct {
 	store     ledger.Store
 	job       ledger.Job
-	sink      *folder.Sink
+	sink      sink
 	sources   *sources
 	flags     roundFlags
 	storeFlag string

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
-	"github.com/dogear/dogear/sink/folder"
+	"github.com/dogear/dogear/reader"
 )
 
 type verifyCmd struct {
@@ -25,18 +26,24 @@ func (verifyCmd) Help() string { return verifyHelp }
 // Run compares results with the ledger.
 func (r *verifyCmd) Run(c *call) error {
 	return c.withJob(r.storeFlag, r.Job, func(s ledger.Store, job ledger.Job) error {
-		out, err := openFolder(s, job.Name, job.Settings)
+		out, err := openSink(c.ctx, s, job.Name, job.Settings, true)
 		if err != nil {
 			return err
 		}
 		defer out.Close()
+		has := func(string, int64) bool { return false } // a folder is asked for each
+		if d, ok := out.(reader.Direct); ok {
+			if has, err = d.Inventory(c.ctx); err != nil {
+				return &codedError{code: exitIO, err: err}
+			}
+		}
 		var checked, wrong int64
 		for res, err := range s.Results(c.ctx, job.ID) {
 			if err != nil {
 				return &codedError{code: exitIO, err: err}
 			}
 			checked++
-			why, err := r.compare(out, res)
+			why, err := r.compare(c.ctx, out, has, res)
 			if err != nil {
 				return &codedError{code: exitIO, err: err}
 			}
@@ -54,8 +61,11 @@ func (r *verifyCmd) Run(c *call) error {
 }
 
 // compare says in what a result differs from the ledger, or nothing.
-func (r *verifyCmd) compare(out *folder.Sink, res dogear.Result) (string, error) {
-	size, err := out.Size(res.Path)
+func (r *verifyCmd) compare(ctx context.Context, out sink, has func(string, int64) bool, res dogear.Result) (string, error) {
+	size, err := res.Size, error(nil)
+	if !has(res.Path, res.Size) {
+		size, err = out.Size(ctx, res.Path)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "missing", nil
@@ -66,7 +76,7 @@ func (r *verifyCmd) compare(out *folder.Sink, res dogear.Result) (string, error)
 	case !r.Deep:
 		return "", nil
 	}
-	f, err := out.Open(res.Path)
+	f, err := out.Open(ctx, res.Path)
 	if err != nil {
 		return "", err
 	}

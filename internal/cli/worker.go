@@ -52,10 +52,10 @@ func (r *workerCmd) Run(c *call) error {
 		return err
 	}
 	defer sources.close()
-	if !folder.Marked(job.Settings.Sink) {
+	if !isBucket(job.Settings.Sink) && !folder.Marked(job.Settings.Sink) {
 		return &codedError{code: exitCantCreate, err: fmt.Errorf("the job's folder %s is not here: workers save into one that they share", job.Settings.Sink)}
 	}
-	out, err := openFolder(s, job.Name, job.Settings)
+	out, err := openSink(c.ctx, s, job.Name, job.Settings, true)
 	if err != nil {
 		return err
 	}

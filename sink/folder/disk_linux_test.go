@@ -47,7 +47,7 @@ func image(t testing.TB, dir, size string) (path string) {
 func TestFullDisk(t *testing.T) {
 	dir := mount(t, "-t", "tmpfs", "-o", "size=1m", "none")
 	s := open(t, dir)
-	if err := s.WriteList(rows(dogear.Result{ID: "old"})); err != nil {
+	if err := s.WriteList(t.Context(), rows(dogear.Result{ID: "old"})); err != nil {
 		t.Fatal(err)
 	}
 	f, err := s.create(1, 0)
@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("Write on a full disk = %v, want ENOSPC", err)
 	}
-	if err := s.WriteList(rows(dogear.Result{ID: "new"})); !errors.Is(err, unix.ENOSPC) {
+	if err := s.WriteList(t.Context(), rows(dogear.Result{ID: "new"})); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("WriteList on a full disk = %v, want ENOSPC", err)
 	}
 	if got := read(t, filepath.Join(dir, listName)); !strings.Contains(got, "old") {
@@ -184,7 +184,7 @@ func TestCrash(t *testing.T) {
 		}},
 		{"the list", func(c crash) {
 			for _, id := range []string{"old", "new"} {
-				if err := c.WriteList(rows(dogear.Result{ID: id})); err != nil {
+				if err := c.WriteList(t.Context(), rows(dogear.Result{ID: id})); err != nil {
 					c.t.Fatal(err)
 				}
 			}

@@ -34,7 +34,7 @@ func (s *Sink) Sync(docs []int64) error {
 func (s *Sink) Place(doc int64, path string) error { return s.place(tempName(doc), path) }
 
 // Held is the size of a document's temporary file; the error matches [io/fs.ErrNotExist].
-func (s *Sink) Held(doc int64) (int64, error) { return s.Size(tempName(doc)) }
+func (s *Sink) Held(doc int64) (int64, error) { return s.size(tempName(doc)) }
 
 // Name is a path for a document: its name, made safe, or the nth alternative to it.
 func (s *Sink) Name(name, id string, n int) string {

@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -114,7 +115,9 @@ func (s *Sink) Remove(doc int64) error {
 
 // Size is how many bytes a result has. The error matches [fs.ErrNotExist] where no regular
 // file has the name.
-func (s *Sink) Size(name string) (int64, error) {
+func (s *Sink) Size(_ context.Context, name string) (int64, error) { return s.size(name) }
+
+func (s *Sink) size(name string) (int64, error) {
 	if err := checkElement(name); err != nil {
 		return 0, err
 	}

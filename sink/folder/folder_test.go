@@ -96,7 +96,7 @@ func TestOneDocument(t *testing.T) {
 	if got, want := names(t, dir), ".dogear-job hello.txt"; got != want {
 		t.Errorf("the folder holds %s, want %s", got, want)
 	}
-	if got, err := s.Size("hello.txt"); got != 5 || err != nil {
+	if got, err := s.Size(t.Context(), "hello.txt"); got != 5 || err != nil {
 		t.Errorf("Size = %d, %v, want 5", got, err)
 	}
 	r, err := s.Open("hello.txt")
@@ -301,13 +301,13 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			if err := s.place(f.Name(), "result.txt"); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("Place onto a link = %v, want fs.ErrExist", err)
 			}
-			if _, err := s.Size("result.txt"); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := s.Size(t.Context(), "result.txt"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("Size(link) = %v, want fs.ErrNotExist", err)
 			}
 			if _, err := s.Open("result.txt"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("Open(link) = %v, want fs.ErrNotExist", err)
 			}
-			if err := s.WriteList(rows()); err != nil {
+			if err := s.WriteList(t.Context(), rows()); err != nil {
 				t.Errorf("WriteList: %v", err)
 			}
 			if got := read(t, precious); got != "precious text" {
@@ -336,7 +336,7 @@ func TestNamesAreElements(t *testing.T) {
 		if err := s.place(name, "x"); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("Place(%q, …) = %v, want fs.ErrInvalid", name, err)
 		}
-		if _, err := s.Size(name); !errors.Is(err, fs.ErrInvalid) {
+		if _, err := s.Size(t.Context(), name); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("Size(%q) = %v, want fs.ErrInvalid", name, err)
 		}
 		if _, err := s.Open(name); !errors.Is(err, fs.ErrInvalid) {

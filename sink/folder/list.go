@@ -2,6 +2,7 @@ package folder
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func Encode(w io.Writer, results iter.Seq2[dogear.Result, error]) error {
 // WriteList replaces the folder's list of results. Whoever reads it sees the old list or the
 // whole new one, after a crash too; when it returns, the new one is durable. After an error
 // the old one is there still.
-func (s *Sink) WriteList(results iter.Seq2[dogear.Result, error]) error {
+func (s *Sink) WriteList(_ context.Context, results iter.Seq2[dogear.Result, error]) error {
 	if err := s.writeList(results); err != nil {
 		return fmt.Errorf("write the list %s in %s: %w", listName, s.shown, errors.Join(err, s.drop(listTemp)))
 	}

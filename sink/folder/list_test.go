@@ -64,7 +64,7 @@ func TestWriteList(t *testing.T) {
 	s := open(t, dir)
 	path := filepath.Join(dir, "dogear.jsonl")
 	for _, id := range []string{"one", "two"} {
-		if err := s.WriteList(rows(dogear.Result{ID: id})); err != nil {
+		if err := s.WriteList(t.Context(), rows(dogear.Result{ID: id})); err != nil {
 			t.Fatalf("WriteList: %v", err)
 		}
 		if got, want := read(t, path), `{"id":"`+id+`","size":0}`+"\n"; got != want {
@@ -73,7 +73,7 @@ func TestWriteList(t *testing.T) {
 	}
 	old := read(t, path)
 	for _, n := range []int{0, 1, 10_000} {
-		err := s.WriteList(failing(n))
+		err := s.WriteList(t.Context(), failing(n))
 		if !errors.Is(err, errListed) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("WriteList of a sequence that breaks after %d = %v", n, err)
 		}
@@ -87,7 +87,7 @@ func TestWriteList(t *testing.T) {
 
 	// While it is written the old one is there, and what a crash left is no obstacle.
 	write(t, filepath.Join(dir, listTemp), "half a li")
-	err := s.WriteList(func(yield func(dogear.Result, error) bool) {
+	err := s.WriteList(t.Context(), func(yield func(dogear.Result, error) bool) {
 		if got := read(t, path); got != old {
 			t.Errorf("while the next is written the list is %q, want %q", got, old)
 		}
