@@ -137,9 +137,14 @@ func (r *ScopeRecord) Into(s *dogear.Scope, now time.Time) {
 	if s.Concurrency == 0 {
 		s.Concurrency = r.Concurrency
 	}
-	if at := now.Add(r.Wait); r.Wait > 0 && at.After(s.NotBefore) {
-		s.NotBefore, s.Cause, s.SetBy, s.Hinted = at, r.Cause, r.SetBy, r.Hinted
+	at := now.Add(r.Wait)
+	waits := r.Wait > 0 && at.After(s.NotBefore)
+	if waits {
+		s.NotBefore = at
 		s.Generation++
+	}
+	if waits || s.Cause == dogear.NoCause { // the last wait, even one that is over, says what a row of them may mean
+		s.Cause, s.SetBy, s.Hinted = r.Cause, r.SetBy, r.Hinted
 	}
 	s.Probing = s.Probing || r.Probing
 	s.Streak = max(s.Streak, r.Streak)

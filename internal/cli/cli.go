@@ -133,7 +133,7 @@ type call struct {
 }
 
 // open opens the ledger: the flag, the environment, or the user's own.
-func (c *call) open(flag string) (ledger.Store, error) {
+func (c *call) open(flag string) (ledger.Portable, error) {
 	path := flag
 	if path == "" {
 		path = os.Getenv("DOGEAR_STORE")
@@ -203,7 +203,7 @@ func version() string {
 }
 
 type storeFlag struct {
-	Store string `help:"The ledger: a SQLite file; also DOGEAR_STORE. Default: in the user's state folder." placeholder:"PATH"`
+	Store string `help:"The ledger: a SQLite file, or postgres://USER@HOST/DATABASE; also DOGEAR_STORE. Default: a file in the user's state folder." placeholder:"PATH"`
 }
 
 type versionCmd struct{}
