@@ -61,7 +61,7 @@ func (r *exportCmd) Run(c *call) (err error) {
 		}()
 		out = f
 	}
-	n, err := writeRecords(out, s.Export(c.ctx))
+	n, err := writeRecords(out, moving(s.Export(c.ctx), s.Where()))
 	switch running, is := errors.AsType[*ledger.RunningError](err); {
 	case is:
 		return &codedError{code: exitTemporary, err: running, try: "again when it has ended"}
@@ -70,6 +70,20 @@ func (r *exportCmd) Run(c *call) (err error) {
 	}
 	fmt.Fprintf(c.Stderr, "dogear: %d records of %s\n", n, s.Where())
 	return nil
+}
+
+// moving has each job remember the ledger that it leaves, for its folder to be handed over.
+func moving(records iter.Seq2[ledger.Record, error], from string) iter.Seq2[ledger.Record, error] {
+	return func(yield func(ledger.Record, error) bool) {
+		for r, err := range records {
+			if r.Job != nil {
+				r.Job.Settings.Before = append(r.Job.Settings.Before, from)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 func writeRecords(out io.Writer, records iter.Seq2[ledger.Record, error]) (n int64, err error) {

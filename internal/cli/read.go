@@ -146,7 +146,11 @@ func (r *readCmd) openSink(c *call, s ledger.Store, name string, set ledger.Sett
 }
 
 func openFolder(s ledger.Store, name string, set ledger.Settings) (*folder.Sink, error) {
-	out, err := folder.Open(set.Sink, name+" in "+s.Where())
+	var before []string
+	for _, where := range set.Before {
+		before = append(before, name+" in "+where)
+	}
+	out, err := folder.Open(set.Sink, name+" in "+s.Where(), before...)
 	if err != nil {
 		return nil, &codedError{code: exitCantCreate, err: err}
 	}
