@@ -258,8 +258,11 @@ func (h *history) read(s ledger.Store, job ledger.Job, run ledger.Run, lane ledg
 			e.Status, e.Outcome, e.Until = 429, dogear.Throttled, time.Unix(1_900_000_000, 0).UTC()
 			e.Fate = &dogear.Fate{Doc: doc.Seq, Reason: "throttled", Refund: 1}
 		case 2:
-			e.Status, e.Outcome = 500, dogear.Transient
-			e.Fate = &dogear.Fate{Doc: doc.Seq, Reason: h.text(), NotBefore: s.Now().Add(time.Duration(1 + h.rnd.Int64N(int64(time.Hour))))}
+			at := s.Now().Add(time.Duration(1 + h.rnd.Int64N(int64(time.Hour))))
+			if h.chance(30) {
+				at = at.AddDate(1000, 0, 0) // beyond what a ledger can keep
+			}
+			e.Status, e.Outcome, e.Fate = 500, dogear.Transient, &dogear.Fate{Doc: doc.Seq, Reason: h.text(), NotBefore: at}
 		case 3:
 			e.Outcome, e.Fate = dogear.NotSent, &dogear.Fate{Doc: doc.Seq}
 		case 4:

@@ -35,6 +35,11 @@ const (
 			AS u(number, pid, reason, started, ended, deadline)
 		ORDER BY number RETURNING number, id`
 
+	// addOldRelease leaves alone what is there already: a ledger may come back.
+	addOldRelease = `INSERT INTO dogear.releases (key, by, reason, at, not_before)
+		SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint
+		WHERE NOT EXISTS (SELECT FROM dogear.releases WHERE key = $1::text AND by = $2::text AND at = $4::bigint)`
+
 	copyImported = `COPY dogear.documents (seq, lane, id, address, secret, list, line, place, name, version, size, sha256, digest, parent,
 		state, attempts, not_before, reason, found, partial) FROM STDIN (FORMAT binary)`
 
@@ -339,7 +344,7 @@ func (im *importing) finish(ctx context.Context) error {
 		}
 		b := tx.batch()
 		for _, r := range im.releases {
-			b.Queue(addRelease, r.Key, kept(r.By), kept(r.Reason), nanos(r.At), nanos(r.NotBefore))
+			b.Queue(addOldRelease, r.Key, kept(r.By), kept(r.Reason), nanos(r.At), nanos(r.NotBefore))
 		}
 		if err := tx.send(ctx, b); err != nil {
 			return err

@@ -24,6 +24,10 @@ const (
 
 	setImported = `UPDATE documents SET state = ?2, done = ?3, attempts = ?4, not_before = ?5, reason = ?6, found = ?7, partial = ?8 WHERE seq = ?1`
 
+	// addOldRelease leaves alone what is there already: a ledger may come back.
+	addOldRelease = `INSERT INTO releases (key, by, reason, at, not_before) SELECT ?1, ?2, ?3, ?4, ?5
+		WHERE NOT EXISTS (SELECT 1 FROM releases WHERE key = ?1 AND by = ?2 AND at = ?4)`
+
 	addOldRequest = `INSERT INTO requests (n, job, run, doc, parent, holder, scopes, kind, granted, sent, ended, status, outcome, hint, until, bytes)
 		VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
@@ -273,7 +277,7 @@ func (im *importing) finish() error {
 			}
 		}
 		for _, r := range im.last.releases {
-			if err := tx.conn.exec(addRelease, r.Key, r.By, r.Reason, r.At, r.NotBefore); err != nil {
+			if err := tx.conn.exec(addOldRelease, r.Key, r.By, r.Reason, r.At, r.NotBefore); err != nil {
 				return err
 			}
 		}
