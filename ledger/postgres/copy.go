@@ -1,10 +1,11 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/dogear/dogear"
@@ -204,7 +205,32 @@ func (c *copying) request(job, set int64, q *ledger.RequestRecord) {
 
 // copy sends the rows in a transaction that has begun.
 func (c *copying) copy(ctx context.Context, tx *tx, statement string) error {
-	r := bytes.NewReader(append(c.b, copyEnd...))
+	r := &lent{b: append(c.b, copyEnd...)}
+	defer r.back()
 	_, err := tx.conn.PgConn().CopyFrom(ctx, r, statement)
 	return err
+}
+
+// A lent is rows that pgx reads until they are taken back: where the connection breaks,
+// CopyFrom returns before its goroutine has ended, and the rows are about to be written anew.
+type lent struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (l *lent) Read(p []byte) (n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.b) == 0 {
+		return 0, io.EOF
+	}
+	n = copy(p, l.b)
+	l.b = l.b[n:]
+	return n, nil
+}
+
+func (l *lent) back() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = nil
 }
