@@ -90,6 +90,7 @@ type Settings struct {
 	ClientID     string        `json:"client_id,omitempty"`  // in scope keys
 	SecretEnv    string        `json:"secret_env,omitempty"` // the variable with the client's secret
 	Headers      []string      `json:"headers,omitempty"`    // templates such as "X-Team: ${TEAM}"
+	Before       []string      `json:"before,omitempty"`     // the ledgers that it was in before, as Where says
 }
 
 // A Job is a fixed list of documents.

@@ -7,8 +7,8 @@ import (
 )
 
 // A Record is a part of a ledger on its way into another one. Exactly one field is set. They
-// come in this order: each job with its runs, its documents and its requests, then all scopes
-// and releases. Numbers in them mean something inside their job alone.
+// come in this order: each job with its runs, its documents, its folders and its requests, then
+// all scopes and releases. Numbers in them mean something inside their job alone.
 //
 // Moments at which something may go on are told as what was left of them, by the clock of the
 // ledger that they come from. Whoever takes them waits that long: late, never early.
@@ -137,13 +137,41 @@ func (r *ScopeRecord) Into(s *dogear.Scope, now time.Time) {
 	if s.Concurrency == 0 {
 		s.Concurrency = r.Concurrency
 	}
-	if at := now.Add(r.Wait); r.Wait > 0 && at.After(s.NotBefore) {
-		s.NotBefore, s.Cause, s.SetBy, s.Hinted = at, r.Cause, r.SetBy, r.Hinted
+	at := now.Add(r.Wait)
+	waits := r.Wait > 0 && at.After(s.NotBefore)
+	if waits {
+		s.NotBefore = at
 		s.Generation++
+	}
+	if waits || s.Cause == dogear.NoCause { // the last wait, even one that is over, says what a row of them may mean
+		s.Cause, s.SetBy, s.Hinted = r.Cause, r.SetBy, r.Hinted
 	}
 	s.Probing = s.Probing || r.Probing
 	s.Streak = max(s.Streak, r.Streak)
 	if len(s.Pace) == 0 && len(r.Pace) > 0 {
 		s.Pace, s.Rebooted = r.Pace, true
 	}
+}
+
+// Numbers are the new numbers of a job's requests on their way into another ledger. The last
+// of them are known: a request comes soon after what is its parent.
+type Numbers struct{ last, before map[int64]int64 }
+
+// numbersMost is how many are known at least, and half of how many at most.
+const numbersMost = 1 << 19
+
+// Put takes the new number of a request.
+func (n *Numbers) Put(old, new int64) {
+	if n.last == nil || len(n.last) == numbersMost {
+		n.last, n.before = map[int64]int64{}, n.last
+	}
+	n.last[old] = new
+}
+
+// Of is the new number of a request; zero if it is not known.
+func (n *Numbers) Of(old int64) int64 {
+	if new, ok := n.last[old]; ok {
+		return new
+	}
+	return n.before[old]
 }

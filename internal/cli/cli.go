@@ -134,7 +134,7 @@ type call struct {
 }
 
 // open opens the ledger: the flag, the environment, or the user's own.
-func (c *call) open(flag storeFlag) (ledger.Store, error) {
+func (c *call) open(flag storeFlag) (ledger.Portable, error) {
 	path := flag.Store
 	if path == "" {
 		path = os.Getenv("DOGEAR_STORE")
@@ -159,7 +159,7 @@ func (c *call) open(flag storeFlag) (ledger.Store, error) {
 }
 
 // openPostgres opens a shared ledger, and says so when it has to be waited for.
-func (c *call) openPostgres(dsn string, timeout time.Duration) (ledger.Store, error) {
+func (c *call) openPostgres(dsn string, timeout time.Duration) (ledger.Portable, error) {
 	if timeout <= 0 {
 		return nil, &usageError{err: errors.New("--store-timeout: has to be more than zero, as 60s")}
 	}
@@ -214,7 +214,7 @@ func version() string {
 }
 
 type storeFlag struct {
-	Store        string        `help:"The ledger: a SQLite file, or postgres://USER@HOST/DATABASE; also DOGEAR_STORE. Default: in the user's state folder." placeholder:"PATH|DSN"`
+	Store        string        `help:"The ledger: a SQLite file, or postgres://USER@HOST/DATABASE; also DOGEAR_STORE. Default: a file in the user's state folder." placeholder:"PATH|DSN"`
 	StoreTimeout time.Duration `help:"How long a PostgreSQL ledger that does not answer is waited for; nothing is sent meanwhile." default:"60s" placeholder:"DURATION"`
 }
 

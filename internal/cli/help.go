@@ -26,11 +26,11 @@ const workerHelp = `It joins the run of a job whose ledger and sink it shares: i
 
 Exit codes: as those of read; 66 there is no such job; 75 nobody is running it.`
 
-const ledgerHelp = `An exported ledger is one JSON object a line: jobs, documents, results, runs, requests, scopes with what is left of their waits. It moves a ledger to another machine or kind of store, and back; the sinks stay where they are. While a job is being run it is refused.
+const ledgerHelp = `An exported ledger is one JSON object a line: jobs, documents, results, runs, requests, scopes with what is left of their waits. It moves a ledger to another machine or kind of store, and back: a SQLite file or PostgreSQL. The sinks stay where they are, and belong to the jobs that were moved from the moment they are resumed. While a job is being run it is refused. In PostgreSQL an export takes the rights of a reader, an import those of a worker.
 
   dogear ledger export ledger.jsonl && dogear ledger import ledger.jsonl --store postgres://db.example.com/dogear
 
-Exit codes: 0; 64 a job's name is taken there; 65 the file is none, or cut; 66 there is no such file; 73 the file cannot be written; 74 the ledger failed; 75 a job is being run.`
+Exit codes: 0; 64 a job's name is taken there; 65 the file is none, cut or broken; 66 there is no such file; 73 the file cannot be written; 74 the ledger failed; 75 a job is being run.`
 
 const statusHelp = `  dogear status urls --json
 

@@ -40,7 +40,7 @@ type exportCmd struct {
 
 // Run writes the ledger.
 func (r *exportCmd) Run(c *call) (err error) {
-	s, err := c.portable(r.storeFlag)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *exportCmd) Run(c *call) (err error) {
 		}()
 		out = f
 	}
-	n, err := writeRecords(out, s.Export(c.ctx))
+	n, err := writeRecords(out, moving(s.Export(c.ctx), s.Where()))
 	switch running, is := errors.AsType[*ledger.RunningError](err); {
 	case is:
 		return &codedError{code: exitTemporary, err: running, try: "again when it has ended"}
@@ -70,6 +70,20 @@ func (r *exportCmd) Run(c *call) (err error) {
 	}
 	fmt.Fprintf(c.Stderr, "dogear: %d records of %s\n", n, s.Where())
 	return nil
+}
+
+// moving has each job remember the ledger that it leaves, for its folder to be handed over.
+func moving(records iter.Seq2[ledger.Record, error], from string) iter.Seq2[ledger.Record, error] {
+	return func(yield func(ledger.Record, error) bool) {
+		for r, err := range records {
+			if r.Job != nil {
+				r.Job.Settings.Before = append(r.Job.Settings.Before, from)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 func writeRecords(out io.Writer, records iter.Seq2[ledger.Record, error]) (n int64, err error) {
@@ -114,7 +128,7 @@ func (r *importCmd) Run(c *call) error {
 		defer f.Close()
 		in = f
 	}
-	s, err := c.portable(r.storeFlag)
+	s, err := c.open(r.storeFlag)
 	if err != nil {
 		return err
 	}
@@ -123,7 +137,9 @@ func (r *importCmd) Run(c *call) error {
 	err = s.Import(c.ctx, readRecords(in, &n), folder.Fold)
 	switch wrong, is := errors.AsType[*exportError](err); {
 	case is:
-		return &codedError{code: exitData, err: wrong}
+		return &codedError{code: exitData, err: wrong, try: wrong.try}
+	case errors.Is(err, ledger.ErrRecords):
+		return &codedError{code: exitData, err: fmt.Errorf("nothing was imported: %w", err), try: exportAgain}
 	case errors.Is(err, ledger.ErrJobExists):
 		return &usageError{err: fmt.Errorf("nothing was imported: %w", err), try: "dogear forget, or another ledger with --store"}
 	case c.ctx.Err() != nil:
@@ -136,24 +152,27 @@ func (r *importCmd) Run(c *call) error {
 }
 
 // An exportError says what is wrong with a file that should be an exported ledger.
-type exportError struct{ what string }
+type exportError struct{ what, try string }
+
+// exportAgain is what to try with a file that is broken.
+const exportAgain = "dogear ledger export again, where the ledger is"
 
 func (e *exportError) Error() string { return "nothing was imported: " + e.what }
 
 // readRecords reads an exported ledger to its end, and counts.
 func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 	return func(yield func(ledger.Record, error) bool) {
-		fail := func(format string, args ...any) {
-			yield(ledger.Record{}, &exportError{fmt.Sprintf(format, args...)})
+		fail := func(try, format string, args ...any) {
+			yield(ledger.Record{}, &exportError{fmt.Sprintf(format, args...), try})
 		}
 		lines := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
 		var head exported
 		if err := lines.Decode(&head); err != nil || head.Ledger == 0 {
-			fail("it is no exported ledger")
+			fail("a file that dogear ledger export wrote", "it is no exported ledger")
 			return
 		}
 		if head.Ledger != exportForm {
-			fail("it is of a newer dogear (%s)", head.By)
+			fail("a newer dogear", "it is of a newer dogear (%s)", head.By)
 			return
 		}
 		for {
@@ -162,12 +181,12 @@ func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 				exported
 			}
 			if err := lines.Decode(&line); err != nil {
-				fail("it is cut or broken after %d records", *n)
+				fail(exportAgain, "it is cut or broken after %d records", *n)
 				return
 			}
 			if line.End {
 				if line.Records != *n {
-					fail("it has %d records and says %d", *n, line.Records)
+					fail(exportAgain, "it has %d records and says %d", *n, line.Records)
 				}
 				return
 			}
@@ -177,16 +196,4 @@ func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 			}
 		}
 	}
-}
-
-// portable opens a ledger that can be moved.
-func (c *call) portable(store storeFlag) (ledger.Portable, error) {
-	s, err := c.open(store)
-	if err != nil {
-		return nil, err
-	}
-	if p, ok := s.(ledger.Portable); ok {
-		return p, nil
-	}
-	return nil, errors.Join(&usageError{err: fmt.Errorf("%s: this kind of ledger cannot be exported or imported by this dogear", s.Where())}, s.Close())
 }

@@ -101,8 +101,12 @@ func freeSink(ctx context.Context, s ledger.Store, set ledger.Settings) error {
 // openSink opens the sink of a job. With join it has to be the job's already.
 func openSink(ctx context.Context, s ledger.Store, name string, set ledger.Settings, join bool) (sink, error) {
 	owner := name + " in " + s.Where()
+	var before []string
+	for _, where := range set.Before {
+		before = append(before, name+" in "+where)
+	}
 	if !isBucket(set.Sink) {
-		out, err := folder.Open(set.Sink, owner)
+		out, err := folder.Open(set.Sink, owner, before...)
 		if err != nil {
 			return nil, &codedError{code: exitCantCreate, err: err}
 		}
@@ -117,7 +121,7 @@ func openSink(ctx context.Context, s ledger.Store, name string, set ledger.Setti
 		return nil, &codedError{code: exitCantCreate, err: err}
 	}
 	log.SetOutput(io.Discard) // the services' libraries write there what errors tell as well
-	out, err := bucket.Open(ctx, bucket.Config{Address: address, Owner: owner, Scratch: dir, Join: join})
+	out, err := bucket.Open(ctx, bucket.Config{Address: address, Owner: owner, Before: before, Scratch: dir, Join: join})
 	if join && errors.Is(err, fs.ErrNotExist) {
 		return nil, &codedError{code: exitCantCreate, err: fmt.Errorf("%s does not hold the results of job %s: %w", set.SinkShown, name, err)}
 	}

@@ -18,22 +18,15 @@ var exports = []promise{
 	{"ExportRefusesARunningJob", testExportRunning},
 	{"ImportIsAllOrNothing", testImportAllOrNothing},
 	{"ImportKeepsTheLaterWait", testImportLaterWait},
+	{"ImportRefusesOtherRecords", testImportOther},
 }
 
-// portable is the store, if it can be moved; else the test is skipped.
-func (f *fixture) portable() ledger.Portable {
-	f.Helper()
-	p, ok := f.Store.(ledger.Portable)
-	if !ok {
-		f.Skip("this ledger cannot be exported")
-	}
-	return p
-}
+// portable is the store, to be moved.
+func (f *fixture) portable() ledger.Portable { return f.Store.(ledger.Portable) }
 
 // elsewhere is a store of another, empty ledger.
 func (f *fixture) elsewhere() ledger.Portable {
 	f.Helper()
-	f.portable()
 	s := f.empty(f.T).Open(f.T).(ledger.Portable)
 	f.Cleanup(func() { f.must(s.Close()) })
 	return s
@@ -110,16 +103,19 @@ func fold(path string) string { return path }
 
 func testExportImport(f *fixture) {
 	f.busy()
+	f.must(f.Release(f.ctx(), key, "anna", "a test"))
+	f.decide(f, func(d *dogear.Docket) { d.Scopes[key].NotBefore = d.Now.Add(10 * time.Minute) })
 	drive := f.paged("drive")
 	f.page(f, drive, dogear.Page{Documents: []dogear.Document{listed(0, "a")}, Folders: []dogear.Folder{{ID: "a", Name: "in"}}, Cursor: "next"}, ledger.Paged{New: 1})
+	start := time.Now()
 	wait := collect(f, f.Scopes(f.ctx()))[0].NotBefore.Sub(f.Now())
 
 	other := f.elsewhere()
 	f.must(other.Import(f.ctx(), f.portable().Export(f.ctx()), fold))
 	f.alike(other, "policies")
 	f.alike(other, "drive")
-	if left := collect(f, other.Scopes(f.ctx()))[0].NotBefore.Sub(other.Now()); left < wait-time.Second {
-		f.Errorf("%v are left of a wait of %v: late is right, early never", left, wait)
+	if left := collect(f, other.Scopes(f.ctx()))[0].NotBefore.Sub(other.Now()); left < wait-time.Since(start) {
+		f.Errorf("%v are left of a wait of %v, %v later: late is right, early never", left, wait, time.Since(start))
 	}
 	if unplaced := collect(f, other.Unplaced(f.ctx(), f.jobID(other, "policies"))); len(unplaced) != 1 || unplaced[0].Temp == "" {
 		f.Errorf("unplaced: %+v, want the one result that had no name yet", unplaced)
@@ -149,6 +145,15 @@ func testExportImport(f *fixture) {
 	}
 	// And back: the first ledger's names are taken.
 	f.fails("Import of what is there", f.portable().Import(f.ctx(), f.portable().Export(f.ctx()), fold), ledger.ErrJobExists)
+	// Where they are free it comes back, and what stayed there is there once.
+	all := collect(f, f.portable().Export(f.ctx()))
+	for _, j := range collect(f, f.Jobs(f.ctx())) {
+		f.must(f.Forget(f.ctx(), j.ID))
+	}
+	f.must(f.portable().Import(f.ctx(), records(all), fold))
+	if n := len(collect(f, f.portable().Export(f.ctx()))); n != len(all) {
+		f.Errorf("%d records after they came back, want %d", n, len(all))
+	}
 }
 
 func (f *fixture) jobID(s ledger.Store, name string) int64 {
@@ -174,14 +179,16 @@ func testImportAllOrNothing(f *fixture) {
 	f.busy()
 	broken := errors.New("the file is cut")
 	n := len(collect(f, f.portable().Export(f.ctx())))
+	other := f.elsewhere()
 	for cut := range n {
-		other := f.elsewhere()
 		err := other.Import(f.ctx(), cutAfter(f.portable().Export(f.ctx()), cut, broken), fold)
 		f.fails("Import of a file that is cut", err, broken)
 		if jobs, scopes := collect(f, other.Jobs(f.ctx())), collect(f, other.Scopes(f.ctx())); len(jobs)+len(scopes) > 0 {
 			f.Fatalf("after %d of %d records: %+v, %+v", cut, n, jobs, scopes)
 		}
 	}
+	f.must(other.Import(f.ctx(), f.portable().Export(f.ctx()), fold))
+	f.alike(other, "policies")
 }
 
 // cutAfter ends a sequence with an error after n records.
@@ -216,4 +223,50 @@ func testImportLaterWait(f *fixture) {
 			f.Errorf("%+v: want what is known of both", sc)
 		}
 	}
+}
+
+// What no ledger exports is refused, wherever it is in the file, and nothing of it stays.
+func testImportOther(f *fixture) {
+	f.busy()
+	other := f.elsewhere()
+	for name, broken := range map[string]func(*ledger.Record){
+		"no job":                 func(r *ledger.Record) { r.Job.Name = "" },
+		"a lane twice":           func(r *ledger.Record) { r.Job.Lanes = append(r.Job.Lanes, r.Job.Lanes...) },
+		"a run that goes on":     func(r *ledger.Record) { r.Run.Ended = time.Time{} },
+		"a place before another": func(r *ledger.Record) { r.Document.Place = -1 },
+		"a place too far":        func(r *ledger.Record) { r.Document.Place = 1 << 40 },
+		"no lane":                func(r *ledger.Record) { r.Document.Lane = 1 },
+		"done without a result":  func(r *ledger.Record) { r.Document.State, r.Document.Result = dogear.Done, nil },
+		"in flight":              func(r *ledger.Record) { r.Document.State, r.Document.Result = dogear.InFlight, nil },
+		"a result of no run":     func(r *ledger.Record) { r.Document.Result.Run = 7 },
+		"a request of no run":    func(r *ledger.Record) { r.Request.Run = 7 },
+		"no status":              func(r *ledger.Record) { r.Request.Status = 1 << 40 },
+		"no key":                 func(r *ledger.Record) { r.Scope.Key = "a\nb" },
+	} {
+		bad := collect(f, f.portable().Export(f.ctx()))
+		if !breakFirst(bad, broken) {
+			f.Fatalf("%s: there is nothing to break", name)
+		}
+		f.fails(name, other.Import(f.ctx(), records(bad), fold), ledger.ErrRecords)
+		if jobs, scopes := collect(f, other.Jobs(f.ctx())), collect(f, other.Scopes(f.ctx())); len(jobs)+len(scopes) > 0 {
+			f.Fatalf("%s: %+v, %+v are there", name, jobs, scopes)
+		}
+	}
+}
+
+// breakFirst breaks the first record that has what is to be broken.
+func breakFirst(all []ledger.Record, broken func(*ledger.Record)) bool {
+	for i := range all {
+		if try(&all[i], broken) {
+			return true
+		}
+	}
+	return false
+}
+
+// try reports whether a record has what is to be broken.
+func try(r *ledger.Record, broken func(*ledger.Record)) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	broken(r)
+	return true
 }

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"runtime"
@@ -220,22 +221,104 @@ func TestLarge(t *testing.T) {
 		if err != nil || job.Total != int64(n) || repeats != 0 {
 			t.Fatalf("%+v, %d repeats, %v", job, repeats, err)
 		}
-		status, _ := os.ReadFile("/proc/self/status")
-		for line := range strings.Lines(string(status)) {
-			if strings.HasPrefix(line, "VmHWM") {
-				t.Logf("%d documents in %v, %s", n, time.Since(start), line)
-			}
-		}
+		t.Logf("%d documents in %v, %s", n, time.Since(start), peak())
 		return
 	}
+	inOwnProcess(t, n)
+}
+
+// peak is the most memory that this process has had.
+func peak() string {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "VmHWM") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "VmHWM unknown"
+}
+
+// inOwnProcess runs a test once more, with n documents in a database of its own.
+func inOwnProcess(t *testing.T, n int) {
+	t.Helper()
 	if n == 0 || runtime.GOOS != "linux" {
 		t.Skip("DOGEAR_LARGE says how many documents")
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLarge$", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "DOGEAR_LARGE_DSN="+pgtest.Database(t), "DOGEAR_TEST_POSTGRES=skip")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// BenchmarkExport exports a job of b.N documents that are done.
+func BenchmarkExport(b *testing.B) {
+	s := openStore(b, pgtest.Database(b))
+	defer s.Close()
+	if err := s.Import(b.Context(), moved(b.N), func(path string) string { return path }); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	drain(b, s.Export(b.Context()))
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
+}
+
+// BenchmarkImport imports a job of b.N documents that are done, each with a request.
+func BenchmarkImport(b *testing.B) {
+	s := openStore(b, pgtest.Database(b))
+	defer s.Close()
+	b.ResetTimer()
+	if err := s.Import(b.Context(), moved(b.N), func(path string) string { return path }); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "docs/s")
+}
+
+// moved are the records of a ledger with n documents that are done.
+func moved(n int) iter.Seq2[ledger.Record, error] {
+	return func(yield func(ledger.Record, error) bool) {
+		at, keys := time.Unix(1_800_000_000, 0).UTC(), []string{benchKey}
+		job := &ledger.JobRecord{Name: "bench", Created: at, Lanes: []ledger.LaneRecord{{Listed: keys, Scopes: keys}}, Attempts: int64(n)}
+		run := &ledger.RunRecord{Number: 1, Started: at, Ended: at, Sent: int64(n), Done: int64(n)}
+		if !yield(ledger.Record{Job: job}, nil) || !yield(ledger.Record{Run: run}, nil) {
+			return
+		}
+		place := int64(0)
+		for d := range postgres.Docs(n) {
+			rec := &ledger.DocumentRecord{Place: place, ID: d.ID, Line: d.Line, Offset: d.Offset, Name: d.Name, State: dogear.Done, Attempts: 1,
+				Result: &ledger.ResultRecord{Run: 1, Version: `"5f3c1a"`, Path: d.Name, Size: 8192, ContentType: "text/html", ReadAt: at,
+					SHA256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}
+			if place++; !yield(ledger.Record{Document: rec}, nil) {
+				return
+			}
+		}
+		for i := range place {
+			q := &ledger.RequestRecord{N: i + 1, Run: 1, Place: &i, Scopes: keys, Granted: at, Sent: at, Ended: at, Status: 200, Outcome: dogear.OK, Bytes: 8192}
+			if !yield(ledger.Record{Request: q}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestLargeMove imports and exports a ledger of many documents in a process of its own and
+// looks at its memory.
+func TestLargeMove(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("DOGEAR_LARGE"))
+	if dsn := os.Getenv("DOGEAR_LARGE_DSN"); dsn != "" {
+		s := openStore(t, dsn)
+		defer s.Close()
+		start := time.Now()
+		must(t, s.Import(t.Context(), moved(n), func(path string) string { return path }))
+		t.Logf("%d documents and requests in, in %v, %s", n, time.Since(start), peak())
+		start = time.Now()
+		if got := drain(t, s.Export(t.Context())); got != 2*n+2 {
+			t.Errorf("%d records, want %d", got, 2*n+2)
+		}
+		t.Logf("and out, in %v, %s", time.Since(start), peak())
+		return
+	}
+	inOwnProcess(t, n)
 }

@@ -52,7 +52,7 @@ type Store struct {
 	closed error // what Close reports
 }
 
-var _ ledger.Store = (*Store)(nil)
+var _ ledger.Portable = (*Store)(nil)
 
 // readConns is how many calls may read at once.
 const readConns = 4

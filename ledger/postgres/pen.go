@@ -32,7 +32,7 @@ type pen struct {
 	conn conn
 	tick int64 // of the last transaction that was begun
 	done int64 // of the last one that is known to be committed
-	next block // numbers of requests; the gate's pen alone has some
+	next block // numbers of requests: the gate's pen has some, and that of lists in an import
 	jobs map[int64]bool
 }
 

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -56,6 +57,7 @@ func TestRoles(t *testing.T) {
 	}
 	readAll(t, reader)
 	refused(t, "a reader that writes", reader.Confirm(ctx, benchKey, dogear.Confirmation{}, 1, 0, 0), postgres.ErrRights, "docs/operations.md")
+	moves(t, dsn, reader, worker)
 	if err := reader.Close(); err != nil {
 		t.Error(err)
 	}
@@ -66,6 +68,33 @@ func TestRoles(t *testing.T) {
 	do(t, dsn, `UPDATE dogear.schema SET version = 0`)
 	_, err = postgres.Open(ctx, as(dsn, "dogear_worker"), postgres.Options{})
 	refused(t, "a worker with an older ledger", err, postgres.ErrRights, "try:")
+}
+
+// moves moves the ledger: out by whoever may read, in by whoever may write.
+func moves(t *testing.T, dsn string, reader, worker *postgres.Store) {
+	t.Helper()
+	ctx := t.Context()
+	records := all(t, reader)
+	refused(t, "a reader that imports", reader.Import(ctx, sequence(records, func(int) {}), same), postgres.ErrRights, "rights of a worker")
+	job, err := worker.Job(ctx, "j")
+	must(t, err)
+	must(t, worker.Forget(ctx, job.ID))
+	must(t, worker.Import(ctx, sequence(records, func(int) {}), same))
+	if got := all(t, reader); len(got) != len(records) {
+		t.Errorf("%d records, want %d", len(got), len(records))
+	}
+	// What a process that died left takes more than reading.
+	dead := openStore(t, as(dsn, "dogear_worker"))
+	job, err = dead.Job(ctx, "j")
+	must(t, err)
+	_, err = dead.Begin(ctx, job.ID, time.Time{})
+	must(t, err)
+	do(t, dsn, fmt.Sprintf(`UPDATE dogear.holders SET expires = dogear.now() - interval '1 s' WHERE n = %d`, dead.Kill()))
+	for _, err = range reader.Export(ctx) {
+	}
+	refused(t, "a reader where a process died", err, postgres.ErrRights, "died")
+	all(t, worker)
+	all(t, reader)
 }
 
 // work does of everything some.

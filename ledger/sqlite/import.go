@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -25,6 +24,10 @@ const (
 
 	setImported = `UPDATE documents SET state = ?2, done = ?3, attempts = ?4, not_before = ?5, reason = ?6, found = ?7, partial = ?8 WHERE seq = ?1`
 
+	// addOldRelease leaves alone what is there already: a ledger may come back.
+	addOldRelease = `INSERT INTO releases (key, by, reason, at, not_before) SELECT ?1, ?2, ?3, ?4, ?5
+		WHERE NOT EXISTS (SELECT 1 FROM releases WHERE key = ?1 AND by = ?2 AND at = ?4)`
+
 	addOldRequest = `INSERT INTO requests (n, job, run, doc, parent, holder, scopes, kind, granted, sent, ended, status, outcome, hint, until, bytes)
 		VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
@@ -41,7 +44,7 @@ type importing struct {
 		scopes   []*ledger.ScopeRecord
 		releases []*ledger.Release
 	}
-	numbers map[int64]int64 // of requests of the present job, old to new
+	numbers ledger.Numbers // of the present job's requests
 }
 
 // An imported is a job of it.
@@ -55,7 +58,7 @@ type imported struct {
 
 // Import takes what another ledger has.
 func (s *Store) Import(ctx context.Context, records iter.Seq2[ledger.Record, error], fold func(string) string) error {
-	im := &importing{Store: s, ctx: ctx, fold: fold, numbers: map[int64]int64{}}
+	im := &importing{Store: s, ctx: ctx, fold: fold}
 	if err := im.all(records); err != nil {
 		im.abandon()
 		return fmt.Errorf("import a ledger: %w", err)
@@ -67,7 +70,7 @@ func (im *importing) all(records iter.Seq2[ledger.Record, error]) error {
 	if err := im.join(im.ctx); err != nil {
 		return err
 	}
-	for r, err := range records {
+	for r, err := range ledger.Checked(records) {
 		if err != nil {
 			return err
 		}
@@ -114,14 +117,12 @@ func (im *importing) flush() error {
 	})
 }
 
-var errOrder = errors.New("its records are not in their order")
-
 func (im *importing) take(tx *tx, r ledger.Record) error {
 	if r.Job != nil {
 		return im.job(tx, r.Job)
 	}
 	if len(im.jobs) == 0 {
-		return errOrder
+		return nil // a record without anything, as below
 	}
 	j := im.jobs[len(im.jobs)-1]
 	switch {
@@ -150,7 +151,7 @@ func (im *importing) job(tx *tx, r *ledger.JobRecord) error {
 	}
 	j := &imported{id: tx.conn.LastInsertRowID(), name: r.Name, runs: map[int64]int64{}}
 	im.jobs = append(im.jobs, j)
-	clear(im.numbers)
+	im.numbers = ledger.Numbers{}
 	for _, l := range r.Lanes {
 		listed, err := tx.setOf(l.Listed)
 		if err != nil {
@@ -176,10 +177,7 @@ func (j *imported) run(tx *tx, r *ledger.RunRecord) error {
 }
 
 func (im *importing) document(tx *tx, j *imported, r *ledger.DocumentRecord) error {
-	after, last := rangeOf(j.id)
-	if r.Lane < 0 || r.Lane >= len(j.lanes) || r.Place < 0 || r.Place >= last-after {
-		return errOrder
-	}
+	after, _ := rangeOf(j.id)
 	d := dogear.Document{Seq: after + 1 + r.Place, ID: r.ID, Address: r.Address, Secret: r.Secret, List: r.List, Line: r.Line, Offset: r.Offset,
 		Name: r.Name, Parent: r.Parent, Version: r.Version, SHA256: r.SHA256, Digest: r.Digest, Size: -1}
 	if d.Address == "" {
@@ -219,7 +217,7 @@ func (im *importing) fate(tx *tx, seq int64, r *ledger.DocumentRecord) error {
 	}
 	var notBefore int64
 	if r.Delay > 0 {
-		notBefore, tx.delayed = tx.now+int64(r.Delay), true
+		notBefore, tx.delayed = nanos(instant(tx.now).Add(r.Delay)), true
 	}
 	return tx.conn.exec(setImported, seq, int(r.State), r.State == dogear.Done, r.Attempts, notBefore, textOr(r.Reason), textOr(r.Found), partial)
 }
@@ -253,7 +251,7 @@ func (im *importing) request(tx *tx, j *imported, r *ledger.RequestRecord) error
 	}
 	n := g.next
 	g.next++
-	im.remember(r.N, n)
+	im.numbers.Put(r.N, n)
 	if r.Kind != dogear.Item && outcome.Sent() {
 		tx.count(j.id, countTotal, totalSent, 1)
 	}
@@ -263,23 +261,8 @@ func (im *importing) request(tx *tx, j *imported, r *ledger.RequestRecord) error
 	if r.Status != 0 && r.Kind != dogear.Item {
 		tx.count(j.id, countStatus, int64(r.Status), 1)
 	}
-	return tx.conn.exec(addOldRequest, n, j.id, j.runs[r.Run], doc, im.numbers[r.Parent], set, int(r.Kind), r.Granted, r.Sent, ended,
+	return tx.conn.exec(addOldRequest, n, j.id, j.runs[r.Run], doc, im.numbers.Of(r.Parent), set, int(r.Kind), r.Granted, r.Sent, ended,
 		r.Status, int(outcome), textOr(r.Hint), r.Until, r.Bytes)
-}
-
-// farthest is how many requests may lie between one and what it is the parent of.
-const farthest = 1 << 20
-
-// remember keeps the new number of a request for what it is the parent of.
-func (im *importing) remember(old, n int64) {
-	if len(im.numbers) > farthest {
-		for k := range im.numbers {
-			if k < old-farthest/2 {
-				delete(im.numbers, k)
-			}
-		}
-	}
-	im.numbers[old] = n
 }
 
 // finish lets all of it be seen, with the waits of its scopes.
@@ -294,7 +277,7 @@ func (im *importing) finish() error {
 			}
 		}
 		for _, r := range im.last.releases {
-			if err := tx.conn.exec(addRelease, r.Key, r.By, r.Reason, r.At, r.NotBefore); err != nil {
+			if err := tx.conn.exec(addOldRelease, r.Key, r.By, r.Reason, r.At, r.NotBefore); err != nil {
 				return err
 			}
 		}

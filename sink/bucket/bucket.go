@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gocloud.dev/blob"
@@ -37,6 +38,9 @@ type Config struct {
 	Address Address
 	// Owner names the job, and should name its ledger too.
 	Owner string
+	// Before are what the owner was called before, in order: a job that moved to another ledger
+	// takes its prefix over, and where it was before it finds it gone.
+	Before []string
 	// Scratch is the folder for temporary files, of this job alone. It is made where it is
 	// missing.
 	Scratch string
@@ -52,6 +56,7 @@ type Sink struct {
 	store   *store       // the bucket
 	results *blob.Bucket // what is under the prefix
 	owner   string
+	before  []string
 	made    bool                // the mark is of this Open
 	memory  *semaphore.Weighted // bounds what uploads hold
 }
@@ -63,7 +68,7 @@ type Sink struct {
 // the system says of the scratch folder. One that matches [fs.ErrNotExist] says, where Join is
 // set, that there is no mark.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
-	s := &Sink{address: cfg.Address, owner: cfg.Owner, memory: semaphore.NewWeighted(memory)}
+	s := &Sink{address: cfg.Address, owner: cfg.Owner, before: cfg.Before, memory: semaphore.NewWeighted(memory)}
 	var err error
 	// Tokens are asked for later, too.
 	if s.store, err = open(context.WithoutCancel(ctx), cfg.Address); err != nil {
@@ -102,6 +107,7 @@ func (s *Sink) Abandon(ctx context.Context) error {
 // A mark is the content of the object that says whose results these are.
 type mark struct {
 	Owner string `json:"owner"`
+	Moved int    `json:"moved,omitempty"` // how often the job has moved
 }
 
 // claim marks the prefix as the owner's, or says whose it is.
@@ -117,7 +123,7 @@ func (s *Sink) claim(ctx context.Context, join bool) error {
 	} else if there {
 		return &OtherJobError{Where: s.address.at("")}
 	}
-	text, err := json.Marshal(mark{Owner: s.owner})
+	text, err := s.markText()
 	if err != nil {
 		return err
 	}
@@ -130,6 +136,10 @@ func (s *Sink) claim(ctx context.Context, join bool) error {
 		return s.told(ctx, "mark the prefix with", markName, err)
 	}
 	return s.told(ctx, "read the mark", markName, s.checkMark(ctx)) // another process was quicker
+}
+
+func (s *Sink) markText() ([]byte, error) {
+	return json.Marshal(mark{Owner: s.owner, Moved: len(s.before)})
 }
 
 func (s *Sink) create(ctx context.Context, text []byte) error {
@@ -160,7 +170,8 @@ func (s *Sink) told(ctx context.Context, do, name string, err error) error {
 	return s.address.fail(ctx, do, name, err)
 }
 
-// checkMark reads whose results the prefix holds, and fails where that is not the owner.
+// checkMark reads whose results the prefix holds, and fails where that is not the owner. What
+// the owner was called before is marked anew.
 func (s *Sink) checkMark(ctx context.Context) error {
 	r, err := s.results.NewReader(ctx, markName, nil)
 	if err != nil {
@@ -174,6 +185,13 @@ func (s *Sink) checkMark(ctx context.Context) error {
 	var m mark
 	if err := json.Unmarshal(text, &m); err != nil || m.Owner == "" {
 		return &OtherJobError{Where: s.address.at(""), Owner: "an unreadable mark"}
+	}
+	if m.Moved < len(s.before) && (m.Owner == s.owner || slices.Contains(s.before, m.Owner)) {
+		text, err := s.markText()
+		if err == nil {
+			err = s.results.Upload(ctx, markName, bytes.NewReader(text), &blob.WriterOptions{ContentType: "application/json"})
+		}
+		return err
 	}
 	if m.Owner != s.owner {
 		return &OtherJobError{Where: s.address.at(""), Owner: m.Owner}

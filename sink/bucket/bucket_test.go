@@ -26,13 +26,13 @@ import (
 var _ reader.Direct = (*Sink)(nil)
 
 // sinkOn is a sink on a bucket in memory, as another machine would have it.
-func sinkOn(t *testing.T, b *blob.Bucket, owner string) (*Sink, error) {
+func sinkOn(t *testing.T, b *blob.Bucket, owner string, before ...string) (*Sink, error) {
 	t.Helper()
 	a, err := Parse("s3://results/p")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Sink{address: a, owner: owner, store: &store{Bucket: b}, results: b, memory: semaphore.NewWeighted(memory)}
+	s := &Sink{address: a, owner: owner, before: before, store: &store{Bucket: b}, results: b, memory: semaphore.NewWeighted(memory)}
 	if err := s.claim(t.Context(), false); err != nil {
 		return nil, err
 	}
@@ -172,6 +172,20 @@ func TestMark(t *testing.T) {
 }
 
 // K3: the listing tells names and sizes, over its pages, and nothing below the prefix.
+// A job that moved to another ledger takes its prefix with it, there and back.
+func TestMarkMoves(t *testing.T) {
+	b := inMemory(t)
+	open1(t, b)
+	for _, names := range [][]string{{"there", "job in ledger"}, {"there", "job in ledger"}, {"job in ledger", "job in ledger", "there"}} {
+		if _, err := sinkOn(t, b, names[0], names[1:]...); err != nil {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	if _, err := sinkOn(t, b, "there", "job in ledger"); err == nil || !strings.Contains(err.Error(), "job in ledger") {
+		t.Errorf("where it was before: %v, want an error that names whose it is", err)
+	}
+}
+
 func TestInventory(t *testing.T) {
 	b := inMemory(t)
 	s := open1(t, b)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -63,11 +64,12 @@ func Marked(dir string) bool {
 
 // Open opens the folder for the job that owner names, which should name its ledger too. A
 // folder that does not exist is made, readable by its user only. What else lies there stays
-// as it is. It proves that the folder can be written.
+// as it is. It proves that the folder can be written. A job that moved to another ledger takes
+// the folder over from what it was called before, in order; where it was before it finds it gone.
 //
 // Errors are an [*OtherJobError] where the folder is another job's; else their chain ends in
 // what the system said.
-func Open(dir, owner string) (*Sink, error) {
+func Open(dir, owner string, before ...string) (*Sink, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the folder %s: %w", dir, err)
@@ -85,7 +87,7 @@ func Open(dir, owner string) (*Sink, error) {
 		return nil, errors.Join(fmt.Errorf("open the folder %s: %w", dir, err), root.Close())
 	}
 	s := &Sink{shown: dir, path: path, root: root, dir: self, made: made, rename: renameExclusive, whole: syncsWhole(self)}
-	if err := s.claim(owner); err != nil {
+	if err := s.claim(owner, before); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -125,12 +127,13 @@ func makeDir(path string) (made bool, err error) {
 // A mark is the content of the file that says whose results these are.
 type mark struct {
 	Owner string `json:"owner"`
+	Moved int    `json:"moved,omitempty"` // how often the job has moved
 }
 
 // claim marks the folder as owner's, or says whose it is. The mark is written aside first,
 // which proves that the folder can be written, and renamed, so that it is never half there.
-func (s *Sink) claim(owner string) error {
-	text, err := json.Marshal(mark{Owner: owner})
+func (s *Sink) claim(owner string, before []string) error {
+	text, err := json.Marshal(mark{Owner: owner, Moved: len(before)})
 	if err != nil {
 		return fmt.Errorf("mark the folder %s: %w", s.shown, err)
 	}
@@ -138,7 +141,7 @@ func (s *Sink) claim(owner string) error {
 	if err := s.writeMark(temp, append(text, '\n')); err != nil {
 		return errors.Join(fmt.Errorf("the folder %s cannot be written: %w", s.shown, err), s.drop(temp))
 	}
-	err = s.placeMark(temp, owner)
+	err = s.placeMark(temp, owner, before)
 	return errors.Join(err, s.drop(temp))
 }
 
@@ -154,7 +157,7 @@ func (s *Sink) writeMark(name string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (s *Sink) placeMark(temp, owner string) error {
+func (s *Sink) placeMark(temp, owner string, before []string) error {
 	_, err := s.root.Lstat(markName)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := s.root.Lstat(listName); err == nil {
@@ -171,6 +174,12 @@ func (s *Sink) placeMark(temp, owner string) error {
 	m, err := s.readMark()
 	if err != nil {
 		return fmt.Errorf("read whose results %s holds: %w; delete %s in it if no job saves there", s.shown, err, markName)
+	}
+	if m.Moved < len(before) && (m.Owner == owner || slices.Contains(before, m.Owner)) {
+		if err := errors.Join(s.root.Rename(temp, markName), syncDir(s.dir)); err != nil {
+			return fmt.Errorf("mark the folder %s: %w", s.shown, err)
+		}
+		return nil
 	}
 	if m.Owner != owner {
 		return &OtherJobError{Dir: s.shown, Owner: m.Owner}

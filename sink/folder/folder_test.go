@@ -146,6 +146,28 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		open(t, dir) // its own job still may
 	})
+	t.Run("a job that moved there and back", func(t *testing.T) {
+		dir := t.TempDir()
+		take := func(owner string, before ...string) error {
+			s, err := Open(dir, owner, before...)
+			if err == nil {
+				err = s.Close()
+			}
+			return err
+		}
+		write(t, filepath.Join(open(t, dir).path, "dogear.jsonl"), "mine")
+		for _, moved := range []error{take("there", owner), take("there", owner), take(owner, owner, "there"), take(owner, owner, "there")} {
+			if moved != nil {
+				t.Error(moved)
+			}
+		}
+		if err := take("there", owner); err == nil || !strings.Contains(err.Error(), owner) {
+			t.Errorf("Open where it was before = %v, want an error that names whose it is", err)
+		}
+		if got, want := names(t, dir), ".dogear-job dogear.jsonl"; got != want {
+			t.Errorf("the folder holds %s, want %s", got, want)
+		}
+	})
 	t.Run("a list of nobody's", func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "dogear.jsonl"), "mine")
