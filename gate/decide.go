@@ -207,7 +207,7 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 		}
 		for _, key := range o.keys {
 			st := stake{generation: o.since[key], rate: paces[key].rate(k.Scopes[key].Rate)}
-			settle(k.Scopes[key], paces[key], k.Now, st, o.reply, d.gate.policy)
+			d.settle(k, paces, key, st, o.reply)
 		}
 		return
 	}
@@ -218,7 +218,7 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 		if r.kind == throttling && !o.shuts(key) {
 			r.kind = answered
 		}
-		settle(s, p, k.Now, st, r, d.gate.policy)
+		d.settle(k, paces, key, st, r)
 		if o.reply.kind == answered || o.reply.kind == headOnly || o.reply.kind == throttling {
 			p.Heard, p.By = k.Now.UnixNano(), d.gate.self
 		}
@@ -240,6 +240,16 @@ func (d *decision) apply(k *dogear.Docket, paces map[string]*pace, o *op) {
 	}
 	end.Sent, end.Ended, end.Until = dated(k, end.Sent), dated(k, end.Ended), dated(k, end.Until)
 	k.Ends = append(k.Ends, end)
+}
+
+// settle settles a reply in one scope, and notes whose request an outage was met by.
+func (d *decision) settle(k *dogear.Docket, paces map[string]*pace, key string, st stake, r reply) {
+	s := k.Scopes[key]
+	before := s.Generation
+	settle(s, paces[key], k.Now, st, r, d.gate.policy)
+	if s.Generation > before && s.Cause == dogear.ByOutage {
+		paces[key].Lost = d.gate.self
+	}
 }
 
 // dated is a moment of the ledger's clock in wall time. None stays none.
@@ -289,6 +299,10 @@ func (d *decision) grant(k *dogear.Docket, paces map[string]*pace) {
 	}
 }
 
+// yield is how much later a gate probes a scope whose origin did not answer it: who else
+// shares the ledger goes first.
+const yield = time.Second / 2
+
 // longestWaiting is the index of the queue whose head came first; an empty queue is first
 // of all, to be dropped.
 func longestWaiting(open []*queue, heads map[*queue][]*waiter) int {
@@ -307,7 +321,11 @@ func longestWaiting(open []*queue, heads map[*queue][]*waiter) int {
 // ask is when all of the scopes allow the next request.
 func (d *decision) ask(k *dogear.Docket, paces map[string]*pace, keys []string) (at time.Time, blocked bool) {
 	for _, key := range keys {
-		t, b := next(k.Scopes[key], paces[key], k.Now)
+		s := k.Scopes[key]
+		t, b := next(s, paces[key], k.Now)
+		if s.Probing && s.Cause == dogear.ByOutage && paces[key].Lost == d.gate.self {
+			t = s.NotBefore.Add(yield) // others may reach what this process could not
+		}
 		if t.After(at) {
 			at = t
 		}

@@ -57,6 +57,7 @@ type pace struct {
 
 	Heard int64  `json:"heard,omitempty"` // when an answer last came
 	By    uint32 `json:"by,omitempty"`    // to which gate
+	Lost  uint32 `json:"lost,omitempty"`  // the gate whose request was the last sign of an outage
 
 	// Flying is the scope's requests in flight, filled in from the docket.
 	Flying int `json:"-"`

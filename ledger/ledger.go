@@ -90,7 +90,7 @@ type Settings struct {
 	ClientID     string        `json:"client_id,omitempty"`  // in scope keys
 	SecretEnv    string        `json:"secret_env,omitempty"` // the variable with the client's secret
 	Headers      []string      `json:"headers,omitempty"`    // templates such as "X-Team: ${TEAM}"
-	Before       []string      `json:"before,omitempty"`     // the ledgers that it was in before, as Where says
+	Before       []string      `json:"before,omitempty"`     // the ledgers that it was in before, as Name says
 }
 
 // A Job is a fixed list of documents.
@@ -206,6 +206,8 @@ type Release struct {
 type Store interface {
 	// Where says which ledger this is, without credentials.
 	Where() string
+	// Name tells the ledger from all others, by whatever address it is reached.
+	Name() string
 	// Now is the moment on the ledger's clock. It never runs backwards within one boot of
 	// the machine, whatever is done to the wall clock.
 	Now() time.Time

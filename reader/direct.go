@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	putsMost = 16 // results of a group that are put into a direct sink at once
+	putsMost = 16           // results of a group that are put into a direct sink at once
+	putMost  = 4 * putsMost // results of a group
 	// putGrace is what uploads get after the last body came, in the time in which the command
 	// has to be gone: the rest is for the ledger.
 	putGrace = 1500 * time.Millisecond

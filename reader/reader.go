@@ -201,11 +201,15 @@ type Runner struct{ r *run }
 // New prepares a run.
 func New(cfg Config) *Runner {
 	direct, _ := cfg.Sink.(Direct)
+	waiting := 2 * groupMost
+	if direct != nil {
+		waiting = putsMost
+	}
 	return &Runner{&run{
 		direct:   direct,
 		Config:   cfg,
 		set:      cfg.Job.Settings,
-		saves:    make(chan saved, 1024),
+		saves:    make(chan saved, waiting),
 		outages:  outages{rows: map[string][]failure{}},
 		resolved: map[int64]int{},
 		detached: make(chan struct{}, 256),

@@ -101,10 +101,13 @@ func (r *renamed) take() []int64 {
 
 // gather collects a group: what is there, and while the run goes on what comes in a moment.
 func (r *run) gather(first saved) []saved {
-	group := []saved{first}
+	group, most := []saved{first}, groupMost
+	if r.direct != nil { // what waits for a bucket that takes nothing was read in vain
+		most = putMost
+	}
 	t := time.NewTimer(groupWait)
 	defer t.Stop()
-	for len(group) < groupMost {
+	for len(group) < most {
 		select {
 		case s, ok := <-r.saves:
 			if !ok {
@@ -114,7 +117,7 @@ func (r *run) gather(first saved) []saved {
 		case <-t.C:
 			return group
 		case <-r.dispatch.Done():
-			for len(group) < groupMost {
+			for len(group) < most {
 				select {
 				case s, ok := <-r.saves:
 					if !ok {

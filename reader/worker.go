@@ -57,7 +57,7 @@ func (r *run) awaitListing(ctx context.Context) error {
 			return err
 		}
 		if !run.Ended.IsZero() || !run.Live {
-			return &Stop{Reason: run.Reason, Err: errRunEnded}
+			return &Stop{Reason: reasonOfRun(run), Err: errRunEnded}
 		}
 		r.Job = job
 	}
@@ -82,10 +82,19 @@ func (r *run) watchRun(ctx context.Context) {
 			r.stop(&Stop{Reason: dogear.LedgerFailed, Err: err})
 			return
 		case !run.Ended.IsZero() || !run.Live:
-			r.stop(&Stop{Reason: run.Reason, Err: errRunEnded})
+			r.stop(&Stop{Reason: reasonOfRun(run), Err: errRunEnded})
 			return
 		}
 	}
+}
+
+// reasonOfRun is why a run has ended; one whose process died is interrupted, though nobody has
+// closed it yet.
+func reasonOfRun(run ledger.Run) dogear.StopReason {
+	if run.Reason == "" {
+		return dogear.Interrupted
+	}
+	return run.Reason
 }
 
 var errRunEnded = errors.New("the run that this process helped with has ended")

@@ -176,7 +176,13 @@ func (c *h1Conn) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.decided.Broadcast()
+	given := c.phase == inHead && c.wrote
 	c.mu.Unlock()
+	if tcp, ok := c.wire.Conn.(*net.TCPConn); ok && given {
+		// A request that was given up must not arrive later: the kernel forgets what was not
+		// acknowledged.
+		_ = tcp.SetLinger(0)
+	}
 	return closeBoth(c.Conn, c.wire)
 }
 

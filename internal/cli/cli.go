@@ -148,7 +148,7 @@ func (c *call) open(flag storeFlag) (ledger.Portable, error) {
 	if strings.HasPrefix(path, "postgres://") || strings.HasPrefix(path, "postgresql://") {
 		return c.openPostgres(path, flag.StoreTimeout)
 	}
-	if strings.Contains(path, "://") {
+	if strings.Contains(path, "://") || strings.HasPrefix(path, "postgres") && strings.Contains(path, ":") || strings.HasPrefix(path, "host=") {
 		return nil, &usageError{err: errors.New("--store: give the path of a SQLite file, or postgres://USER@HOST/DATABASE")}
 	}
 	s, err := sqlite.Open(c.ctx, path, sqlite.Options{})
@@ -158,6 +158,21 @@ func (c *call) open(flag storeFlag) (ledger.Portable, error) {
 	return s, nil
 }
 
+// openBy is open for a run that is to end by then.
+func (c *call) openBy(flag storeFlag, deadline time.Time) (ledger.Portable, error) {
+	if deadline.IsZero() {
+		return c.open(flag)
+	}
+	whole := c.ctx
+	defer func() { c.ctx = whole }()
+	var cancel context.CancelFunc
+	c.ctx, cancel = context.WithDeadlineCause(c.ctx, deadline, errOpening)
+	defer cancel()
+	return c.open(flag)
+}
+
+var errOpening = errors.New("the deadline came while the ledger was waited for: nothing was sent")
+
 // openPostgres opens a shared ledger, and says so when it has to be waited for.
 func (c *call) openPostgres(dsn string, timeout time.Duration) (ledger.Portable, error) {
 	if timeout <= 0 {
@@ -166,10 +181,17 @@ func (c *call) openPostgres(dsn string, timeout time.Duration) (ledger.Portable,
 	s, err := postgres.Open(c.ctx, dsn, postgres.Options{Timeout: timeout, Waiting: func(err error) {
 		fmt.Fprintf(c.Stderr, "dogear: the ledger does not answer, and is waited for, %v at most: %s\n", timeout, shown(err.Error()))
 	}})
-	if err != nil {
-		return nil, &codedError{code: exitIO, err: err}
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.Is(err, postgres.ErrAddress):
+		return nil, usage("--store: %w", err)
+	case errors.Is(context.Cause(c.ctx), errOpening), errors.Is(context.Cause(c.ctx), errListing):
+		return nil, &codedError{code: exitTemporary, err: errOpening}
+	case c.ctx.Err() != nil:
+		return nil, &codedError{code: cancelCode(c.ctx), err: errors.New("stopped while the ledger was waited for: nothing was sent")}
 	}
-	return s, nil
+	return nil, &codedError{code: exitIO, err: err}
 }
 
 // job finds a job by its name.
@@ -215,7 +237,7 @@ func version() string {
 
 type storeFlag struct {
 	Store        string        `help:"The ledger: a SQLite file, or postgres://USER@HOST/DATABASE; also DOGEAR_STORE. Default: a file in the user's state folder." placeholder:"PATH|DSN"`
-	StoreTimeout time.Duration `help:"How long a PostgreSQL ledger that does not answer is waited for; nothing is sent meanwhile." default:"60s" placeholder:"DURATION"`
+	StoreTimeout time.Duration `help:"How long a PostgreSQL ledger that does not answer is waited for; nothing is sent meanwhile. Default: 60s." default:"60s" placeholder:"DURATION"`
 }
 
 type versionCmd struct{}

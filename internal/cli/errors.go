@@ -10,6 +10,7 @@ import (
 
 	"github.com/dogear/dogear"
 	"github.com/dogear/dogear/ledger"
+	"github.com/dogear/dogear/ledger/postgres"
 )
 
 // The exit codes are the BSD sysexits names. They are a contract with scripts: add, never
@@ -39,6 +40,7 @@ var exits = map[dogear.StopReason]int{
 	dogear.ThrottlesExhausted: exitTemporary,
 	dogear.RequestsExhausted:  exitData,
 	dogear.Cancelled:          exitInt,
+	dogear.Interrupted:        exitTemporary, // of a worker whose run's process died
 	dogear.ScopeUnconfirmed:   exitConfig,
 	dogear.StopUnauthorized:   exitNoPerm,
 	dogear.SourceRefused:      exitNoInput,
@@ -88,7 +90,7 @@ func (e Env) fail(err error) int {
 		code, try = c.code, c.try
 	} else if r, ok := errors.AsType[*ledger.RunningError](err); ok {
 		err, code, try = r, exitTemporary, "dogear status "+r.Job
-	} else if errors.Is(err, ledger.ErrLeaseLost) {
+	} else if errors.Is(err, ledger.ErrLeaseLost) || errors.Is(err, postgres.ErrRights) || errors.Is(err, postgres.ErrUnreachable) {
 		code = exitIO
 	} else if _, ok := errors.AsType[*fs.PathError](err); ok {
 		code = exitIO

@@ -22,7 +22,7 @@ Exit codes: as those of read; 66 there is no such job; 75 another process is run
 
 const workerHelp = `It joins the run of a job whose ledger and sink it shares: it has the run's deadline, caps and stop reason, and ends with it. SIGTERM finishes what is in flight and leaves; what a worker that dies had in flight goes to the others.
 
-  dogear read urls.txt --scope host -o out & dogear worker urls
+  dogear read urls.txt --scope host -o out & dogear worker urls --wait 10s
 
 Exit codes: as those of read; 66 there is no such job; 75 nobody is running it.`
 

@@ -47,9 +47,9 @@ func (r *exportCmd) Run(c *call) (err error) {
 	defer s.Close()
 	out := io.Writer(c.Stdout)
 	if r.File != "-" {
-		f, err := os.OpenFile(r.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return &codedError{code: exitCantCreate, err: err}
+		f, e := os.OpenFile(r.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if e != nil {
+			return &codedError{code: exitCantCreate, err: e, try: "the name of a file that does not exist"}
 		}
 		defer func() {
 			if e := errors.Join(f.Sync(), f.Close()); e != nil && err == nil {
@@ -61,14 +61,14 @@ func (r *exportCmd) Run(c *call) (err error) {
 		}()
 		out = f
 	}
-	n, err := writeRecords(out, moving(s.Export(c.ctx), s.Where()))
+	n, err := writeRecords(out, moving(s.Export(c.ctx), s.Name()))
 	switch running, is := errors.AsType[*ledger.RunningError](err); {
 	case is:
 		return &codedError{code: exitTemporary, err: running, try: "again when it has ended"}
 	case err != nil:
 		return &codedError{code: exitIO, err: err}
 	}
-	fmt.Fprintf(c.Stderr, "dogear: %d records of %s\n", n, s.Where())
+	fmt.Fprintf(c.Stderr, "dogear: %d records of %s were exported\n", n, s.Where())
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (r *importCmd) Run(c *call) error {
 	case err != nil:
 		return &codedError{code: exitIO, err: err}
 	}
-	fmt.Fprintf(c.Stderr, "dogear: %d records into %s\n", n, s.Where())
+	fmt.Fprintf(c.Stderr, "dogear: %d records were imported into %s\n", n, s.Where())
 	return nil
 }
 

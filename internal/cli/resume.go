@@ -29,7 +29,7 @@ func (r *resumeCmd) Run(c *call) error {
 	if err := r.jobFlags.check(); err != nil {
 		return err
 	}
-	s, err := c.open(r.storeFlag)
+	s, err := c.openBy(r.storeFlag, r.Deadline.at)
 	if err != nil {
 		return err
 	}

@@ -292,9 +292,14 @@ func unconfirmed(ctx context.Context, s ledger.Store, keys []string) ([]string, 
 // say tells people how the run ended, what remains and what to do next.
 func (c *call) say(s round, end reader.Ending, counts ledger.Counts) {
 	w := c.Stderr
+	if s.help && c.ctx.Err() != nil {
+		fmt.Fprintf(w, "%s: this worker has left, the run goes on: %d of %d documents done\n", s.job.Name, counts.Documents[dogear.Done], s.job.Total)
+		fmt.Fprintf(w, "  try: dogear worker %s%s\n", s.job.Name, storeArg(s.storeFlag))
+		return
+	}
 	done, total := counts.Documents[dogear.Done], s.job.Total
 	fmt.Fprintf(w, "%s: %s: %d of %d documents done", s.job.Name, end.Reason, done, total)
-	for _, st := range []dogear.State{dogear.Pending, dogear.InDoubt, dogear.Changed, dogear.Denied, dogear.Gone, dogear.Failed} {
+	for _, st := range []dogear.State{dogear.Pending, dogear.InFlight, dogear.InDoubt, dogear.Changed, dogear.Denied, dogear.Gone, dogear.Failed} {
 		if n := counts.Documents[st]; n > 0 {
 			fmt.Fprintf(w, ", %d %s", n, st)
 		}
@@ -350,7 +355,7 @@ func (c *call) sayWhy(end reader.Ending) {
 	if st, ok := errors.AsType[*reader.Stop](end.Err); ok {
 		end.Err = st.Err // its reason has been said
 	}
-	if end.Err != nil && end.Reason != dogear.Cancelled {
+	if end.Err != nil && end.Reason != dogear.Cancelled && end.Reason != dogear.Completed {
 		fmt.Fprintf(c.Stderr, "dogear: %s\n", shown(end.Err.Error()))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dogear/dogear/ledger"
@@ -43,6 +44,9 @@ func (f folderSink) Abandon(context.Context) error { return f.Sink.Abandon() }
 // sinkAddress is -o in the form that the ledger keeps: a folder's absolute path, or a bucket's
 // address.
 func sinkAddress(out string) (string, error) {
+	if service, _, ok := strings.Cut(out, ":/"); ok && slices.Contains([]string{"s3", "gs", "azblob", "file"}, service) && !strings.Contains(out, "://") {
+		return "", usage("-o: the address of a bucket begins with %s://", service)
+	}
 	if !strings.Contains(out, "://") {
 		abs, err := filepath.Abs(out)
 		if err != nil {
@@ -100,7 +104,7 @@ func freeSink(ctx context.Context, s ledger.Store, set ledger.Settings) error {
 
 // openSink opens the sink of a job. With join it has to be the job's already.
 func openSink(ctx context.Context, s ledger.Store, name string, set ledger.Settings, join bool) (sink, error) {
-	owner := name + " in " + s.Where()
+	owner := name + " in " + s.Name()
 	var before []string
 	for _, where := range set.Before {
 		before = append(before, name+" in "+where)
@@ -140,7 +144,7 @@ func scratchOf(s ledger.Store, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(name + " in " + s.Where()))
+	sum := sha256.Sum256([]byte(name + " in " + s.Name()))
 	return filepath.Join(filepath.Dir(path), "scratch", hex.EncodeToString(sum[:8])), nil
 }
 

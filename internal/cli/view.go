@@ -169,6 +169,9 @@ const slow = 0.2
 // and such as go slowly.
 func (v *view) holds(waits []gate.View) (lines []string) {
 	if since, left := v.away(); since > silent {
+		if at := v.s.flags.Deadline.at; !at.IsZero() {
+			left = max(0, min(left, time.Until(at)))
+		}
 		lines = append(lines, fmt.Sprintf("the ledger has not answered for %s: nothing is sent until it does, and the run ends in %s if it does not", short(since), short(left)))
 	}
 	for _, w := range waits {

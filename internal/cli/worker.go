@@ -12,6 +12,7 @@ import (
 
 type workerCmd struct {
 	Job      string         `arg:"" help:"The job's name."`
+	Wait     time.Duration  `help:"Wait so long for the job and its run to begin." default:"0s" placeholder:"DURATION"`
 	Grace    *time.Duration `help:"For requests in flight at the end. Default: 10s." placeholder:"DURATION"`
 	Progress string         `help:"How progress is shown: ${enum}." enum:"auto,plain,none" default:"auto"`
 	JSON     bool           `name:"json" help:"Print the job's summary as JSON at the end."`
@@ -32,17 +33,9 @@ func (r *workerCmd) Run(c *call) error {
 		return err
 	}
 	defer s.Close()
-	job, err := c.job(s, r.Job)
+	job, run, err := r.await(c, s)
 	if err != nil {
 		return err
-	}
-	run, err := liveRun(c.ctx, s, job.ID)
-	switch {
-	case errors.Is(err, ledger.ErrNotRunning):
-		return &codedError{code: exitTemporary, err: fmt.Errorf("nobody is running job %s: a worker helps with a run", job.Name),
-			try: "dogear resume " + job.Name + storeArg(r.Store)}
-	case err != nil:
-		return &codedError{code: exitIO, err: err}
 	}
 	if err := checkCredentials(job.Settings); err != nil {
 		return err
@@ -61,6 +54,35 @@ func (r *workerCmd) Run(c *call) error {
 	}
 	flags.Deadline = deadline{at: ledger.Here(s, run.Deadline), given: true}
 	return c.run(round{store: s, job: job, sink: out, sources: sources, flags: flags, storeFlag: r.Store, help: true})
+}
+
+// await waits for the job and its run, for as long as it was told.
+func (r *workerCmd) await(c *call, s ledger.Store) (ledger.Job, ledger.Run, error) {
+	for end := time.Now().Add(r.Wait); ; {
+		job, err := s.Job(c.ctx, r.Job)
+		var run ledger.Run
+		if err == nil {
+			run, err = liveRun(c.ctx, s, job.ID)
+		}
+		switch {
+		case err == nil:
+			return job, run, nil
+		case (errors.Is(err, ledger.ErrNoJob) || errors.Is(err, ledger.ErrNotRunning)) && time.Now().Before(end):
+		case errors.Is(err, ledger.ErrNotRunning):
+			return job, run, &codedError{code: exitTemporary, err: fmt.Errorf("nobody is running job %s: a worker helps with a run", job.Name),
+				try: "dogear resume " + job.Name + storeArg(r.Store)}
+		case errors.Is(err, ledger.ErrNoJob):
+			_, err = c.job(s, r.Job)
+			return job, run, err
+		default:
+			return job, run, &codedError{code: exitIO, err: err}
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-c.ctx.Done():
+			return job, run, exitError(cancelCode(c.ctx))
+		}
+	}
 }
 
 // liveRun is the run of a job that goes on. The error matches [ledger.ErrNotRunning].

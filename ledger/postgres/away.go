@@ -75,10 +75,18 @@ const shortest = 20 * time.Second
 const spare = `UPDATE dogear.holders SET expires = dogear.now() + interval '30 s'
 	WHERE expires > dogear.now() - make_interval(secs => $1) AND expires < dogear.now() + interval '15 s'`
 
+// overdue is when a look at the clock is: who works on a ledger renews its lease every five
+// seconds.
+const overdue = 8 * time.Second
+
 // Away is how long the database has not answered, and how much longer that is borne. Both
-// are zero while it answers.
+// are zero while it answers. It is for a process that renews its lease.
 func (s *Store) Away() (since, left time.Duration) {
-	if since = s.absent.length(); since == 0 {
+	since = s.absent.length()
+	if age := s.clock.age(); since == 0 && age > overdue { // it hangs: no call has failed yet
+		since = age
+	}
+	if since == 0 {
 		return 0, 0
 	}
 	return since, max(0, s.timeout-since)

@@ -19,26 +19,35 @@ type clock struct {
 	sent time.Duration // when the last look was sent
 	read int64         // what it showed
 	last int64         // what was told last
+
+	heard time.Duration // when the last answer came
 }
 
+// slowLook is how long an answer takes that tells too little: all of that time the clock would
+// be ahead, and stay so.
+const slowLook = time.Second
+
 // look takes what the database's clock was after the moment, by since, at which the question
-// was sent. The newest look counts: the database's clock may have been set.
+// was sent. The newest look counts: the database's clock may have been set. One whose answer
+// took long does not, if there was another before.
 func (c *clock) look(sent time.Duration, read int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sent >= c.sent {
+	now := c.since()
+	c.heard = now
+	if sent >= c.sent && (now-sent < slowLook || c.read == 0) {
 		c.sent, c.read = sent, read
 	}
 }
 
-// age is how long ago the last look was sent; zero before the first.
+// age is how long ago an answer last came; zero before the first.
 func (c *clock) age() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.read == 0 {
 		return 0
 	}
-	return c.since() - c.sent
+	return c.since() - c.heard
 }
 
 // now never runs backwards.

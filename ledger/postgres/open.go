@@ -32,6 +32,7 @@ type Store struct {
 	timeout time.Duration
 	clock   clock
 	absent  absence
+	name    string
 
 	pens    [nPens]*pen
 	readers chan conn     // idle connections that read; the zero conn is one not opened yet
@@ -77,6 +78,7 @@ func open(ctx context.Context, cfg *pgx.ConnConfig, o Options) (*Store, error) {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
+	cfg.ConnectTimeout = min(cfg.ConnectTimeout, o.Timeout)
 	s := &Store{
 		cfg: cfg, timeout: o.Timeout, clock: clock{since: sinceBoot},
 		readers: make(chan conn, readConns), quit: make(chan struct{}),
@@ -135,6 +137,8 @@ func mayCome(err error) bool {
 	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || codeOf(err) != "" && broken(err)
 }
 
+const readName = `SELECT ledger::text FROM dogear.schema`
+
 // readClock is a look at the ledger's clock.
 const readClock = `SELECT dogear.nanos(dogear.now())`
 
@@ -144,6 +148,9 @@ func (s *Store) ready(ctx context.Context, c conn) error {
 		return err
 	}
 	if err := migrate(ctx, c); err != nil {
+		return err
+	}
+	if _, err := row(ctx, c, readName, []any{&s.name}); err != nil {
 		return err
 	}
 	return s.look(ctx, c)
@@ -161,6 +168,10 @@ func (s *Store) look(ctx context.Context, c conn) error {
 
 // Where is the database's address, without user and password.
 func (s *Store) Where() string { return where(s.cfg) }
+
+// Name is what the ledger was called when it was made: servers and poolers may have other
+// addresses.
+func (s *Store) Name() string { return "PostgreSQL ledger " + s.name }
 
 // Now is the moment on the ledger's clock, rather late than early. It asks nobody.
 func (s *Store) Now() time.Time { return instant(s.clock.now()) }
@@ -195,7 +206,7 @@ func (s *Store) Close() error {
 // leaving is how long Close tries to tidy up, and leavingAbsent how long where the database
 // does not answer as it is. What it does not, the lease's end does.
 const (
-	leaving       = 5 * time.Second
+	leaving       = time.Second
 	leavingAbsent = time.Second / 4
 )
 

@@ -228,6 +228,9 @@ func advise(err error, path string) error {
 // Where is the ledger's path.
 func (s *Store) Where() string { return s.path }
 
+// Name is the file's path.
+func (s *Store) Name() string { return s.path }
+
 // Now is the moment on the ledger's clock.
 func (s *Store) Now() time.Time { return instant(s.clock.now()) }
 

@@ -40,7 +40,7 @@ func (e *OtherJobError) Error() string {
 	if e.Owner == "" {
 		return fmt.Sprintf("%s holds a %s that this job did not write: move it away, or choose another prefix", e.Where, listName)
 	}
-	return fmt.Sprintf("%s holds the results of %s: choose another prefix, or delete %s in it if that job is no more", e.Where, e.Owner, markName)
+	return fmt.Sprintf("%s holds the results of %s: go on with it there, choose another prefix, or delete %s in it if that job is no more", e.Where, e.Owner, markName)
 }
 
 // errStalled ends an upload that the bucket takes nothing of any more.

@@ -52,7 +52,7 @@ func (e *OtherJobError) Error() string {
 	if e.Owner == "" {
 		return fmt.Sprintf("%s holds a %s that this job did not write: move it away, or choose another folder", e.Dir, listName)
 	}
-	return fmt.Sprintf("%s holds the results of %s: choose another folder, or delete %s in it if that job is no more",
+	return fmt.Sprintf("%s holds the results of %s: go on with it there, choose another folder, or delete %s in it if that job is no more",
 		e.Dir, e.Owner, markName)
 }
 
