@@ -88,6 +88,8 @@ func reason(err error) string {
 		return next
 	case errors.Is(err, errNoCredentials):
 		return errNoCredentials.Error() + ": " + findsThem
+	case errors.Is(err, errBadKey):
+		return errBadKey.Error()
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Error()
