@@ -42,5 +42,5 @@ func build(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	return m.Run(), nil
+	return buckets.Run(m), nil
 }
