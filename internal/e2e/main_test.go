@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/dogear/dogear/internal/buckets"
 )
 
 // binary is the dogear that the tests run.
