@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dogear/dogear/drill/standin"
+	"github.com/dogear/dogear/internal/buckets"
 )
 
 // A job's life in a bucket: read, looked at, a result lost, read again, and no other job's.
@@ -69,6 +70,36 @@ func testBucket(t *testing.T, b *bucket) {
 	same := u.must(73, "read", "l.txt", "--job", "two", "--scope", "host", "-o", b.out("p"))
 	same.says(t, `belongs to job "l"`)
 	b.noCanaries(u, read, again, taken, same)
+}
+
+// K5: what has changed becomes a job with a prefix of its own. A wrong key is told as such.
+func TestBucketRebatch(t *testing.T) { inBuckets(t, testBucketRebatch) }
+
+func testBucketRebatch(t *testing.T, b *bucket) {
+	s := serve(t, standin.Config{})
+	u := b.user()
+	u.write("l.csv", "url,id,version", s.URL("/doc/1")+",one,", s.URL("/doc/2")+`,two,"""another"""`)
+	u.must(65, "read", "l.csv", "--scope", "host", "-o", b.out("p"), "--progress", "none")
+	same := u.must(73, "rebatch", "l", "--job", "again", "-o", b.out("p"))
+	same.says(t, `belongs to job "l"`)
+	u.must(0, "rebatch", "l", "--job", "again", "-o", b.out("q"))
+	u.must(0, "resume", "again", "--progress", "none")
+	u.must(0, "verify", "again", "--deep")
+	if p, q := b.results("p/"), b.results("q/"); len(p) != 1 || len(q) != 1 {
+		t.Errorf("there are %v and %v", p, q)
+	}
+	b.noCanaries(u, same)
+	if b.kind == "gcs" { // the emulator looks at no credentials
+		return
+	}
+	wrong := b.user()
+	for i, v := range wrong.vars {
+		wrong.vars[i] = strings.NewReplacer(buckets.Secrets[1], "d3Jvbmc=", buckets.Secrets[2], "d3Jvbmc=").Replace(v)
+	}
+	wrong.list("w.txt", s, 1)
+	denied := wrong.must(73, "read", "w.txt", "--scope", "host", "-o", b.out("w"))
+	denied.says(t, "the service answered 403", "may do in the bucket")
+	b.noCanaries(wrong, denied)
 }
 
 // An upload that a crash cut off from its commit is known again, and nothing that was done is
