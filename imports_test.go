@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"report":                 {"drill", "drill/journal", "drill/judge"},
 	"internal/cli":           nil,
 	"cmd/dogear":             nil,
+	"internal/buckets":       {},
 	"internal/mutants":       {},
 	"internal/clients":       nil,
 	"internal/e2e":           nil,

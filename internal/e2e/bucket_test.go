@@ -13,16 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/dogear/dogear/drill/standin"
+	"github.com/dogear/dogear/internal/buckets"
 )
 
 // A job's life in a bucket: read, looked at, a result lost, read again, and no other job's.
-func TestBucket(t *testing.T) {
-	t.Parallel()
-	b := newBucket(t)
+func TestBucket(t *testing.T) { inBuckets(t, testBucket) }
+
+func testBucket(t *testing.T, b *bucket) {
 	s := serve(t, standin.Config{})
 	u := b.user()
 	u.list("l.txt", s, 30)
@@ -42,11 +40,11 @@ func TestBucket(t *testing.T) {
 			t.Error("what was in the bucket was taken for a result")
 		}
 	}
-	list, err := b.GetObject(context.Background(), &s3.GetObjectInput{Bucket: aws.String("results"), Key: aws.String("p/dogear.jsonl")})
+	list, err := b.ReadAll(context.Background(), "p/dogear.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(lines[document](t, body(t, list.Body))); n != 30 {
+	if n := len(lines[document](t, string(list))); n != 30 {
 		t.Errorf("dogear.jsonl has %d rows, want 30", n)
 	}
 	u.must(0, "verify", "l", "--deep")
@@ -74,11 +72,41 @@ func TestBucket(t *testing.T) {
 	b.noCanaries(u, read, again, taken, same)
 }
 
+// K5: what has changed becomes a job with a prefix of its own. A wrong key is told as such.
+func TestBucketRebatch(t *testing.T) { inBuckets(t, testBucketRebatch) }
+
+func testBucketRebatch(t *testing.T, b *bucket) {
+	s := serve(t, standin.Config{})
+	u := b.user()
+	u.write("l.csv", "url,id,version", s.URL("/doc/1")+",one,", s.URL("/doc/2")+`,two,"""another"""`)
+	u.must(65, "read", "l.csv", "--scope", "host", "-o", b.out("p"), "--progress", "none")
+	same := u.must(73, "rebatch", "l", "--job", "again", "-o", b.out("p"))
+	same.says(t, `belongs to job "l"`)
+	u.must(0, "rebatch", "l", "--job", "again", "-o", b.out("q"))
+	u.must(0, "resume", "again", "--progress", "none")
+	u.must(0, "verify", "again", "--deep")
+	if p, q := b.results("p/"), b.results("q/"); len(p) != 1 || len(q) != 1 {
+		t.Errorf("there are %v and %v", p, q)
+	}
+	b.noCanaries(u, same)
+	if b.kind == "gcs" { // the emulator looks at no credentials
+		return
+	}
+	wrong := b.user()
+	for i, v := range wrong.vars {
+		wrong.vars[i] = strings.NewReplacer(buckets.Secrets[1], "d3Jvbmc=", buckets.Secrets[2], "d3Jvbmc=").Replace(v)
+	}
+	wrong.list("w.txt", s, 1)
+	denied := wrong.must(73, "read", "w.txt", "--scope", "host", "-o", b.out("w"))
+	denied.says(t, "the service answered 403", "may do in the bucket")
+	b.noCanaries(wrong, denied)
+}
+
 // An upload that a crash cut off from its commit is known again, and nothing that was done is
 // read again.
-func TestBucketCrashBeforeCommit(t *testing.T) {
-	t.Parallel()
-	b := newBucket(t)
+func TestBucketCrashBeforeCommit(t *testing.T) { inBuckets(t, testBucketCrashBeforeCommit) }
+
+func testBucketCrashBeforeCommit(t *testing.T, b *bucket) {
 	s := serve(t, standin.Config{})
 	u := b.user()
 	u.list("l.txt", s, 40)
@@ -86,10 +114,10 @@ func TestBucketCrashBeforeCommit(t *testing.T) {
 	var once sync.Once
 	var puts sync.Map
 	b.onRequest(func(r *http.Request) bool {
-		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/doc_") {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead || !strings.Contains(objectOf(r), "doc_") {
 			return true
 		}
-		if _, again := puts.LoadOrStore(r.URL.Path, true); !again && strings.HasSuffix(r.URL.Path, "/doc_40") {
+		if _, again := puts.LoadOrStore(objectOf(r), true); !again && strings.HasSuffix(objectOf(r), "doc_40") {
 			once.Do(func() { close(arrived) })
 			<-hold // its group is never settled
 			return false
@@ -123,9 +151,9 @@ func TestBucketCrashBeforeCommit(t *testing.T) {
 
 // Two processes save into one prefix, and never both under one name: each name is that of two
 // documents.
-func TestBucketWorkers(t *testing.T) {
-	t.Parallel()
-	b := newBucket(t)
+func TestBucketWorkers(t *testing.T) { inBuckets(t, testBucketWorkers) }
+
+func testBucketWorkers(t *testing.T, b *bucket) {
 	s := serve(t, standin.Config{Rules: []standin.Rule{standin.Delay(50 * time.Millisecond)}})
 	u := b.user()
 	var rows []string
@@ -145,9 +173,9 @@ func TestBucketWorkers(t *testing.T) {
 }
 
 // A bucket that goes away ends the run with the place kept, and resume completes it.
-func TestBucketAway(t *testing.T) {
-	t.Parallel()
-	b := newBucket(t)
+func TestBucketAway(t *testing.T) { inBuckets(t, testBucketAway) }
+
+func testBucketAway(t *testing.T, b *bucket) {
 	s := serve(t, standin.Config{})
 	u := b.user()
 	u.list("l.txt", s, 60)
@@ -156,7 +184,7 @@ func TestBucketAway(t *testing.T) {
 	b.onRequest(func(r *http.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if strings.Contains(r.URL.Path, "/doc_") {
+		if strings.Contains(objectOf(r), "doc_") {
 			n++
 		}
 		if n > 20 {
@@ -166,7 +194,7 @@ func TestBucketAway(t *testing.T) {
 	})
 	r := u.start("read", "l.txt", "--scope", "host", "-o", b.out("p"), "--rate", "50/s", "--burst", "5", "--progress", "none").wait(2 * patience)
 	r.want(t, 73)
-	r.says(t, "sink_failed", "s3://results/p/doc_", "cannot be reached")
+	r.says(t, "sink_failed", "://results/p/doc_", "cannot be reached")
 	done := u.results("l")
 	if len(done) == 0 || len(done) >= 60 {
 		t.Errorf("%d documents are done", len(done))
@@ -231,9 +259,9 @@ func TestBucketStopped(t *testing.T) {
 }
 
 // Names from outside are safe as keys.
-func TestBucketNames(t *testing.T) {
-	t.Parallel()
-	b := newBucket(t)
+func TestBucketNames(t *testing.T) { inBuckets(t, testBucketNames) }
+
+func testBucketNames(t *testing.T, b *bucket) {
 	s := serve(t, standin.Config{})
 	u := b.user()
 	var rows []string

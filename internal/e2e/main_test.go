@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/dogear/dogear/internal/buckets"
 )
 
 // binary is the dogear that the tests run.
@@ -42,5 +44,5 @@ func build(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	return m.Run(), nil
+	return buckets.Run(m), nil
 }

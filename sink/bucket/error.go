@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"regexp"
 
@@ -71,12 +72,12 @@ func reason(err error) string {
 	if differs, ok := errors.AsType[*differsError](err); ok {
 		return differs.Error()
 	}
-	said := answered(err)
+	said, status := answered(err)
 	next := ""
-	switch gcerrors.Code(err) {
-	case gcerrors.NotFound:
+	switch code := gcerrors.Code(err); {
+	case code == gcerrors.NotFound:
 		next = "it is not there, or its name may not be known here: look at the name of the bucket, its region and what these credentials may do"
-	case gcerrors.PermissionDenied:
+	case code == gcerrors.PermissionDenied, status == http.StatusUnauthorized, status == http.StatusForbidden:
 		next = "look at what these credentials may do in the bucket"
 	}
 	switch {
@@ -88,6 +89,8 @@ func reason(err error) string {
 		return next
 	case errors.Is(err, errNoCredentials):
 		return errNoCredentials.Error() + ": " + findsThem
+	case errors.Is(err, errBadKey):
+		return errBadKey.Error()
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Error()
@@ -108,8 +111,8 @@ func reason(err error) string {
 }
 
 // answered is the status and the code of a service's refusal.
-func answered(err error) string {
-	status, name := 0, ""
+func answered(err error) (text string, status int) {
+	name := ""
 	if e, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		status = e.HTTPStatusCode()
 	}
@@ -128,11 +131,11 @@ func answered(err error) string {
 	}
 	switch {
 	case status != 0 && name != "":
-		return fmt.Sprintf("the service answered %d %s", status, name)
+		return fmt.Sprintf("the service answered %d %s", status, name), status
 	case status != 0:
-		return fmt.Sprintf("the service answered %d", status)
+		return fmt.Sprintf("the service answered %d", status), status
 	case name != "":
-		return "the service answered " + name
+		return "the service answered " + name, 0
 	}
-	return ""
+	return "", 0
 }

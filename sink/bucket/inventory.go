@@ -14,8 +14,8 @@ type key struct {
 	size int64
 }
 
-// pageSize is how many objects one page of a listing has.
-const pageSize = 1000
+// pageSize is how many objects one page of a listing has. Tests have smaller ones.
+var pageSize = 1000
 
 // Inventory lists the prefix once and tells whether it has a result of that path and size. It
 // holds eight bytes an object: a keyed hash of both, so that a wrong yes is not to be expected

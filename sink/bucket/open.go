@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
@@ -37,7 +39,7 @@ func open(ctx context.Context, a Address) (*store, error) {
 		b.As(&s.s3)
 		return s, nil
 	case "azblob":
-		o := &azureblob.URLOpener{MakeClient: azureblob.NewDefaultClient, ServiceURLOptions: *azureblob.NewDefaultServiceURLOptions()}
+		o := &azureblob.URLOpener{MakeClient: azureClient(a.params.Get("storage_account")), ServiceURLOptions: *azureblob.NewDefaultServiceURLOptions()}
 		b, err := o.OpenBucketURL(ctx, a.base())
 		return &store{Bucket: b}, err
 	case "gs":
@@ -45,6 +47,26 @@ func open(ctx context.Context, a Address) (*store, error) {
 		return &store{Bucket: b}, err
 	}
 	return nil, fmt.Errorf("no such service: %s", a.scheme)
+}
+
+// azureClient is gocloud's own, but for a key in the environment: that belongs to the account that
+// the address names. gocloud passes over it where AZURE_STORAGE_ACCOUNT is not set as well.
+func azureClient(account string) func(azureblob.ServiceURL, azureblob.ContainerName) (*container.Client, error) {
+	secret := os.Getenv("AZURE_STORAGE_KEY")
+	if account == "" || secret == "" {
+		return azureblob.NewDefaultClient
+	}
+	return func(service azureblob.ServiceURL, name azureblob.ContainerName) (*container.Client, error) {
+		key, err := container.NewSharedKeyCredential(account, secret)
+		if err != nil {
+			return nil, errBadKey
+		}
+		where, err := url.JoinPath(string(service), string(name))
+		if err != nil {
+			return nil, err
+		}
+		return container.NewClientWithSharedKeyCredential(where, key, nil)
+	}
 }
 
 // openGCS is not left to gcsblob's own opener, which prints to standard output. It speaks
@@ -69,4 +91,7 @@ func openGCS(ctx context.Context, a Address) (*blob.Bucket, error) {
 	return gcsblob.OpenBucket(ctx, client, a.bucket, opts)
 }
 
-var errNoCredentials = errors.New("no credentials were found")
+var (
+	errNoCredentials = errors.New("no credentials were found")
+	errBadKey        = errors.New("AZURE_STORAGE_KEY is no key")
+)
