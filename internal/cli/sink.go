@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/dogear/dogear/ledger"
 	"github.com/dogear/dogear/ledger/sqlite"
 	"github.com/dogear/dogear/reader"
-	"github.com/dogear/dogear/sink/bucket"
 	"github.com/dogear/dogear/sink/folder"
 )
 
@@ -57,11 +55,7 @@ func sinkAddress(out string) (string, error) {
 	if strings.HasPrefix(strings.ToLower(out), "file:") {
 		return folderOf(out)
 	}
-	a, err := bucket.Parse(out)
-	if err != nil {
-		return "", usage("-o: %w", err)
-	}
-	return a.String(), nil
+	return bucketAddress(out)
 }
 
 var drive = regexp.MustCompile(`^/[A-Za-z]:/`)
@@ -116,16 +110,14 @@ func openSink(ctx context.Context, s ledger.Store, name string, set ledger.Setti
 		}
 		return folderSink{out}, nil
 	}
-	address, err := bucket.Parse(set.Sink)
-	if err != nil {
-		return nil, usage("-o: %w", err)
-	}
 	dir, err := scratchOf(s, name)
 	if err != nil {
 		return nil, &codedError{code: exitCantCreate, err: err}
 	}
-	log.SetOutput(io.Discard) // the services' libraries write there what errors tell as well
-	out, err := bucket.Open(ctx, bucket.Config{Address: address, Owner: owner, Before: before, Scratch: dir, Join: join})
+	out, err := openBucket(ctx, set.Sink, dir, owner, before, join)
+	if _, wrong := errors.AsType[*usageError](err); wrong {
+		return nil, err
+	}
 	if join && errors.Is(err, fs.ErrNotExist) {
 		return nil, &codedError{code: exitCantCreate, err: fmt.Errorf("%s does not hold the results of job %s: %w", set.SinkShown, name, err)}
 	}

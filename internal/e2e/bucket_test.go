@@ -1,3 +1,5 @@
+//go:build !nobuckets
+
 package e2e
 
 import (

@@ -258,7 +258,7 @@ var buildSkewed = sync.OnceValues(func() (string, error) {
 	if err := os.WriteFile(path+".json", list, 0o600); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-overlay", path+".json", "-o", path, "github.com/dogear/dogear/cmd/dogear")
+	cmd := exec.Command("go", "build", "-tags", "nobuckets", "-overlay", path+".json", "-o", path, "github.com/dogear/dogear/cmd/dogear")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build a binary with a wrong clock: %w\n%s", err, out)
 	}

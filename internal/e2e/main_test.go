@@ -9,12 +9,13 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
-
-	"github.com/dogear/dogear/internal/buckets"
 )
 
 // binary is the dogear that the tests run.
 var binary string
+
+// run runs the tests.
+var run = (*testing.M).Run
 
 func TestMain(m *testing.M) {
 	code, err := build(m)
@@ -44,5 +45,5 @@ func build(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	return buckets.Run(m), nil
+	return run(m), nil
 }

@@ -1,3 +1,5 @@
+//go:build !nobuckets
+
 package e2e
 
 import (
@@ -20,6 +22,8 @@ import (
 
 	"github.com/dogear/dogear/internal/buckets"
 )
+
+func init() { run = buckets.Run }
 
 // What S3's secret is in the test's buckets.
 const s3Secret = buckets.Secret

@@ -6,10 +6,11 @@
 -- results, runs, requests and the like, on a standby too.
 GRANT USAGE ON SCHEMA dogear TO dogear_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA dogear TO dogear_reader;
+GRANT SELECT ON SEQUENCE dogear.blocks TO dogear_reader; -- for pg_dump
 
 -- A worker reads documents and keeps the ledger. It cannot change the schema: after an
 -- update of dogear an owner opens the ledger first.
 GRANT USAGE ON SCHEMA dogear TO dogear_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA dogear TO dogear_worker;
-GRANT USAGE, UPDATE ON SEQUENCE dogear.blocks TO dogear_worker;
+GRANT SELECT, USAGE, UPDATE ON SEQUENCE dogear.blocks TO dogear_worker;
 REVOKE INSERT, UPDATE, DELETE ON dogear.schema FROM dogear_worker;
