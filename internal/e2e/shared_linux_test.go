@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/dogear/dogear/drill/journal"
 	"github.com/dogear/dogear/drill/standin"
 	"github.com/dogear/dogear/ledger/postgres/pgtest"
@@ -193,6 +195,16 @@ func TestDeadlineWithoutLedger(t *testing.T) {
 	for what, away := range map[string]func(*pgtest.Cluster, *testing.T) (back func()){
 		"away":  func(c *pgtest.Cluster, t *testing.T) func() { c.Crash(); return func() { _ = c.Launch() } },
 		"hangs": func(c *pgtest.Cluster, t *testing.T) func() { return c.Hang(t) },
+		"is locked": func(c *pgtest.Cluster, t *testing.T) func() {
+			conn, err := pgx.Connect(t.Context(), c.URL("postgres"))
+			if err == nil {
+				_, err = conn.PgConn().Exec(t.Context(), "BEGIN; LOCK TABLE dogear.requests, dogear.documents, dogear.runs").ReadAll()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = conn.Close(t.Context()) }
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -202,6 +214,13 @@ func TestDeadlineWithoutLedger(t *testing.T) {
 				p.wait(patience).want(t, 74)
 			}
 			gone := time.Now()
+			if what == "away" {
+				began := time.Now()
+				m.must(75, "resume", "l", "--deadline", "2s").says(t, "the ledger does not answer, and is waited for", "nothing was sent")
+				if took := time.Since(began); took > 7*time.Second {
+					t.Errorf("a run that is to end in 2s was gone after %v", took)
+				}
+			}
 			back()
 			late := gone.Sub(m.status("l").LastRun.Deadline)
 			t.Logf("the last process was gone %v after the deadline", late)

@@ -34,8 +34,14 @@ func TestWorkers(t *testing.T) {
 	if out := u.must(0, "status", "l").stdout; !strings.Contains(out, "worker") {
 		t.Errorf("status does not show the workers:\n%s", out)
 	}
+	u.must(75, "ledger", "export", "moved.jsonl").says(t, "try: again when it has ended")
+	if _, err := os.Stat(u.path("moved.jsonl")); err == nil {
+		t.Error("an export that was refused has left a file")
+	}
 	workers[0].signal(syscall.SIGTERM)
-	workers[0].wait(patience).want(t, 143)
+	left := workers[0].wait(patience)
+	left.want(t, 143)
+	left.says(t, "this worker has left, the run goes on", "try: dogear worker l")
 	lead.wait(2*patience).want(t, 0)
 	for _, w := range workers[1:] {
 		w.wait(patience).want(t, 0)
@@ -55,6 +61,24 @@ func TestWorkers(t *testing.T) {
 	u.must(0, "verify", "l", "--deep")
 	u.must(75, "worker", "l").says(t, "nobody is running job l")
 	u.must(66, "worker", "nothing")
+}
+
+// A worker may come before the job. When the process that began the run dies, it ends too, and
+// does not say that all is done.
+func TestWorkerOfTheDead(t *testing.T) {
+	t.Parallel()
+	s := serve(t, standin.Config{Rules: []standin.Rule{standin.Delay(50 * time.Millisecond)}})
+	u := newUser(t)
+	u.list("l.txt", s, 2000)
+	worker := u.start("worker", "l", "--wait", "60s", "--progress", "none")
+	lead := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--rate", "20/s", "--progress", "none")
+	u.until(func() bool {
+		return u.running("l") && strings.Contains(u.must(0, "status", "l", "--json").stdout, `"pid":`)
+	})
+	lead.signal(os.Kill)
+	r := worker.wait(patience)
+	r.want(t, 75)
+	r.says(t, "l: interrupted:", "try: dogear resume l")
 }
 
 // K1 to K4 with workers: random ones are killed; at the end every document is done once, no

@@ -136,9 +136,15 @@ func (a Address) String() string {
 	return u.String()
 }
 
+const validation = "response_checksum_validation"
+
 // base is what gocloud opens: the bucket, without the prefix.
 func (a Address) base() *url.URL {
-	q := maps.Clone(a.params)
+	q := url.Values{}
+	maps.Copy(q, a.params)
+	if a.scheme == "s3" && !q.Has(validation) { // a digest of our own is compared; theirs is told of on standard error where it cannot be
+		q.Set(validation, "when_required")
+	}
 	return &url.URL{Scheme: a.scheme, Host: a.bucket, RawQuery: q.Encode()}
 }
 
