@@ -1,5 +1,5 @@
-// Package pgtest starts PostgreSQL for tests: a cluster of their own in a temporary folder,
-// durable as in production, on a unix socket that nobody else finds.
+// Package pgtest starts PostgreSQL for tests: a cluster of their own in a temporary folder, on
+// a unix socket that nobody else finds.
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
 //
@@ -12,6 +12,7 @@ package pgtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/url"
@@ -40,6 +41,7 @@ var shared *Cluster
 
 // Run runs a package's tests with a cluster that they share, and returns the exit code.
 func Run(m *testing.M) int {
+	flag.Parse() // fsync looks at them
 	if skipped() {
 		return m.Run()
 	}
@@ -260,7 +262,7 @@ func (c *Cluster) Launch() error {
 	}
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(c.bin, "postgres"), "-D", c.data(), "-k", c.folder, "-h", c.host, "-p", strconv.Itoa(c.port),
-		"-c", "max_connections=100", "-c", "fsync=on", "-c", "wal_level=replica", "-c", "max_wal_size=2GB")
+		"-c", "max_connections=100", "-c", "fsync="+fsync(), "-c", "wal_level=replica", "-c", "max_wal_size=2GB")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.folder, log, log
 	unprivileged(cmd)
 	exited := make(chan struct{})
@@ -282,6 +284,15 @@ func (c *Cluster) Launch() error {
 			return c.failed(err)
 		}
 	}
+}
+
+// fsync is whether the server waits for the disk. What a test does to it is no power cut, so
+// nothing that the kernel has is lost; a benchmark measures what lasts.
+func fsync() string {
+	if f := flag.Lookup("test.bench"); f != nil && f.Value.String() == "" {
+		return "off"
+	}
+	return "on"
 }
 
 // failed is the error of a server that does not start, with what it said.
