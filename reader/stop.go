@@ -21,7 +21,7 @@ func (r *run) begin(ctx context.Context) (over func()) {
 	}
 	r.halted, r.dispatch, r.flight = ctx, ctx, ctx // until the round has its own
 	// The command is to be gone 5 s after the grace (E2); what comes after the run has some of them.
-	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 2*time.Second) })
+	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 3*time.Second) })
 	stop := context.AfterFunc(ctx, func() { r.goneBy() })
 	return func() { stop(); cancel(); r.stop(nil) }
 }

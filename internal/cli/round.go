@@ -115,7 +115,7 @@ func (c *call) finish(s round, v *view, r *reader.Runner) error {
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Minute)
 	if end.Reason == dogear.LedgerFailed { // it may not answer now either
-		after, cancel = context.WithTimeout(after, time.Second/4)
+		after, cancel = context.WithTimeout(after, time.Second/2)
 	}
 	defer cancel()
 	return c.conclude(after, s, end)

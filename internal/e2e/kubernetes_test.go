@@ -51,10 +51,11 @@ func pods(t *testing.T) map[string][]string {
 func TestKubernetesExample(t *testing.T) {
 	t.Parallel()
 	args := pods(t)
+	shared(t)
 	u := newUser(t).on(pgtest.Start(t).URL("postgres"))
 	u.vars = append(u.vars, "TOKEN=canary")
 	s := serve(t, standin.Config{Rules: []standin.Rule{standin.Delay(50 * time.Millisecond)}})
-	list := u.list("urls.txt", s, 100)
+	list := u.list("urls.txt", s, 400)
 	read := args["dogear-read"]
 	for i, a := range read {
 		read[i] = strings.Replace(a, "/list/urls.txt", list, 1)
@@ -70,7 +71,7 @@ func TestKubernetesExample(t *testing.T) {
 	lead.wait(patience).want(t, 0)
 	worker.wait(patience).want(t, 0)
 	u.must(0, args["dogear-resume"]...)
-	if st := u.status("policies"); st.Documents.Done != 100 || st.Requests.Sent != s.Journal.Len() {
+	if st := u.status("policies"); st.Documents.Done != 400 || st.Requests.Sent != s.Journal.Len() {
 		t.Errorf("%+v, %d arrivals", st, s.Journal.Len())
 	}
 }

@@ -37,6 +37,7 @@ func (u *user) move(from, to string) {
 // throttles go on being counted, and a killed process leaves nothing behind.
 func TestMove(t *testing.T) {
 	t.Parallel()
+	shared(t)
 	const docs = 60
 	const wait = 15 * time.Second
 	shared := storeURL(pgtest.Start(t).Database(t))
@@ -87,7 +88,7 @@ func TestMove(t *testing.T) {
 			t.Errorf("%s was done before the move and asked for again", a.Path)
 		}
 	}
-	u.must(73, "resume", "l", "--store", u.ledger()).says(t, "holds the results of l in postgres://")
+	u.must(73, "resume", "l", "--store", u.ledger()).says(t, "holds the results of l in PostgreSQL ledger")
 	home := u.path("home/l.db")
 	u.move(shared, home)
 	u.vars = []string{"DOGEAR_STORE=" + home}

@@ -28,6 +28,7 @@ type team struct {
 // Flags are for all of them.
 func newTeam(t *testing.T, docs, workers int, url func(*pgtest.Cluster) string, deadline string, flags ...string) *team {
 	t.Helper()
+	shared(t)
 	cluster := pgtest.Start(t)
 	m := &team{t: t, docs: docs, cluster: cluster, user: newUser(t).on(url(cluster))}
 	m.service = serve(t, standin.Config{Rules: []standin.Rule{
@@ -36,11 +37,14 @@ func newTeam(t *testing.T, docs, workers int, url func(*pgtest.Cluster) string, 
 	}})
 	m.list("l.txt", m.service, docs)
 	flags = append(flags, "--progress", "plain")
-	m.lead = m.start(append([]string{"read", "l.txt", "--scope", "host", "-o", "out", "--rate", "40/s", "--burst", "4", "--concurrency", "8", "--deadline", deadline}, flags...)...)
+	m.lead = m.start(append([]string{"read", "l.txt", "--scope", "host", "-o", "out", "--rate", "20/s", "--burst", "4", "--concurrency", "8", "--deadline", deadline}, flags...)...)
 	until(t, "the job is running", func() bool { return m.running("l") })
 	for range workers - 1 {
 		m.workers = append(m.workers, m.start(append([]string{"worker", "l"}, flags...)...))
 	}
+	until(t, "the workers have joined", func() bool {
+		return strings.Count(m.must(0, "status", "l", "--json").stdout, `"pid":`) == workers-1
+	})
 	until(t, "the middle of the run", func() bool { return m.service.Journal.Len() >= 50 })
 	return m
 }
