@@ -36,7 +36,7 @@ fi
 if wanted shared; then
 	scripts/need.sh pg_ctlcluster
 	echo
-	echo "== shared: $(/usr/lib/postgresql/*/bin/postgres --version)"
+	echo "== shared: $(psql --version)"
 	mkdir "$work/teams"
 	export TMPDIR=${BENCH_DIR:-/var/tmp} # the server runs as somebody who does not see $work
 	chattr +T "$work/teams" 2>/dev/null || true

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,7 +232,11 @@ var skew = func() (s int64) {
 // Since, Until and timers go, stays as it is.
 var buildSkewed = sync.OnceValues(func() (string, error) {
 	dir := filepath.Dir(binary)
-	folder := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	source, err := os.ReadFile(filepath.Join(folder, "time.go"))
 	if err != nil {
 		return "", err

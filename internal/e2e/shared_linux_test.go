@@ -15,13 +15,12 @@ import (
 // A team is one job on a shared ledger, read by several processes.
 type team struct {
 	*user
-	t        *testing.T
-	service  *standin.Service
-	cluster  *pgtest.Cluster
-	lead     *process
-	workers  []*process
-	docs     int
-	describe string
+	t       *testing.T
+	service *standin.Service
+	cluster *pgtest.Cluster
+	lead    *process
+	workers []*process
+	docs    int
 }
 
 // newTeam starts the reading of a job by as many processes, and returns in the middle of it.

@@ -178,7 +178,7 @@ func (s *Store) Now() time.Time { return instant(s.clock.now()) }
 
 // Ahead is how far the database's clock is ahead of this machine's, to the second: what is
 // less may be the way to the database.
-func (s *Store) Ahead() time.Duration { return s.Now().Sub(time.Now()).Round(time.Second) }
+func (s *Store) Ahead() time.Duration { return time.Until(s.Now()).Round(time.Second) }
 
 // Close ends this process's holder: its open requests are in doubt, its claims are free, its
 // runs interrupted. Calls that still wait fail with ErrClosed.

@@ -122,8 +122,7 @@ func freePort(host string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // admit lets a network in, with a password.
