@@ -6,7 +6,7 @@ build: ; CGO_ENABLED=0 go build -trimpath -tags disable_grpc_modules -o dogear .
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
 crash: ; DOGEAR_SHARED=1 DOGEAR_KILLS=200 go test -count=1 -v -run 'TestCrash$$|TestWorkersKilled' -timeout 40m ./internal/e2e
-shared: ; DOGEAR_SHARED=1 go test -count=1 -parallel 4 -timeout 30m -run 'TestLedger|TestFailover|TestDeadlineWithout|TestMachine|TestMove|TestWorkersKilled|TestKubernetes' ./internal/e2e
+shared: ; DOGEAR_SHARED=1 go test -count=1 -parallel 4 -timeout 30m -run 'TestLedger|TestFailover|TestDeadlineWithout|TestMachine|TestMove|TestWorkersKilled|TestKubernetes|TestPromisesWithoutSession' ./internal/e2e ./ledger/postgres
 clients: ; @scripts/clients.sh && go test -count=1 -timeout 30m ./internal/clients -update
 clouds: ; @scripts/clouds.sh
 lint:  ; @scripts/lint.sh

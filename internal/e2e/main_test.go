@@ -41,7 +41,7 @@ func build(m *testing.M) (int, error) {
 	// The tests wait more than they work.
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := f.Value.Set("10"); err != nil {
+		if err := f.Value.Set("8"); err != nil {
 			return 0, err
 		}
 	}
