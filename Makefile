@@ -1,12 +1,11 @@
 # Each target fetches and starts what it needs, and stops it again. See CONTRIBUTING.md.
 
-.PHONY: build demo test crash shared clients clouds lint fuzz bench
+.PHONY: build demo test crash clients clouds lint fuzz bench
 
 build: ; CGO_ENABLED=0 go build -trimpath -tags disable_grpc_modules -o dogear ./cmd/dogear
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
-crash: ; DOGEAR_SHARED=1 DOGEAR_KILLS=200 go test -count=1 -v -run 'TestCrash$$|TestWorkersKilled' -timeout 40m ./internal/e2e
-shared: ; DOGEAR_SHARED=1 go test -count=1 -parallel 4 -timeout 30m -run 'TestLedger|TestFailover|TestDeadlineWithout|TestMachine|TestMove|TestWorkersKilled|TestKubernetes|TestPromisesWithoutSession' ./internal/e2e ./ledger/postgres
+crash: ; DOGEAR_KILLS=200 go test -count=1 -v -run 'TestCrash$$|TestWorkersKilled' -timeout 40m ./internal/e2e
 clients: ; @scripts/clients.sh && go test -count=1 -timeout 30m ./internal/clients -update
 clouds: ; @scripts/clouds.sh
 lint:  ; @scripts/lint.sh

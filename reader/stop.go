@@ -20,8 +20,9 @@ func (r *run) begin(ctx context.Context) (over func()) {
 		ctx, cancel = context.WithDeadlineCause(ctx, r.Deadline, &Stop{Reason: dogear.Deadline})
 	}
 	r.halted, r.dispatch, r.flight = ctx, ctx, ctx // until the round has its own
-	// The command is to be gone 5 s after the grace (E2); what comes after the run has some of them.
-	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 3*time.Second) })
+	// The command is to be gone 5 s after the grace (E2). Beside a ledger that does not answer, what
+	// comes after this moment takes up to two: the gate's last words, the last look, the leave.
+	r.goneBy = sync.OnceValue(func() time.Time { return time.Now().Add(r.Grace + 2*time.Second) })
 	stop := context.AfterFunc(ctx, func() { r.goneBy() })
 	return func() { stop(); cancel(); r.stop(nil) }
 }

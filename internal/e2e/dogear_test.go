@@ -44,15 +44,6 @@ func newUser(t *testing.T) *user {
 // ledger is the ledger's file.
 func (u *user) ledger() string { return filepath.Join(u.state, "dogear", "ledger.db") }
 
-// shared skips tests of several processes on a ledger in PostgreSQL, which take the machine for
-// minutes: make shared runs them.
-func shared(t *testing.T) {
-	t.Helper()
-	if os.Getenv("DOGEAR_SHARED") == "" {
-		t.Skip("a test of several processes on PostgreSQL; try: make shared")
-	}
-}
-
 // on makes the user's ledger a database.
 func (u *user) on(url string) *user {
 	u.vars = append(u.vars, "DOGEAR_STORE="+url)

@@ -51,7 +51,6 @@ func pods(t *testing.T) map[string][]string {
 func TestKubernetesExample(t *testing.T) {
 	t.Parallel()
 	args := pods(t)
-	shared(t)
 	u := newUser(t).on(pgtest.Start(t).URL("postgres"))
 	u.vars = append(u.vars, "TOKEN=canary")
 	s := serve(t, standin.Config{Rules: []standin.Rule{standin.Delay(50 * time.Millisecond)}})

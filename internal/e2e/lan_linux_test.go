@@ -57,7 +57,6 @@ var lans atomic.Int64
 // newLan makes machines whose clocks are wrong by so much.
 func newLan(t *testing.T, skews ...time.Duration) *lan {
 	t.Helper()
-	shared(t)
 	tag := "dg" + strconv.FormatInt(int64(os.Getpid()), 36) + strconv.FormatInt(lans.Add(1), 36)
 	l := &lan{t: t}
 	if err := l.connect(tag+"l", &l.ledger); err != nil {

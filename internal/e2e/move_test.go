@@ -37,7 +37,6 @@ func (u *user) move(from, to string) {
 // throttles go on being counted, and a killed process leaves nothing behind.
 func TestMove(t *testing.T) {
 	t.Parallel()
-	shared(t)
 	const docs = 60
 	const wait = 15 * time.Second
 	shared := storeURL(pgtest.Start(t).Database(t))

@@ -27,7 +27,6 @@ type team struct {
 // Flags are for all of them.
 func newTeam(t *testing.T, docs, workers int, url func(*pgtest.Cluster) string, deadline string, flags ...string) *team {
 	t.Helper()
-	shared(t)
 	cluster := pgtest.Start(t)
 	m := &team{t: t, docs: docs, cluster: cluster, user: newUser(t).on(url(cluster))}
 	m.service = serve(t, standin.Config{Rules: []standin.Rule{

@@ -92,7 +92,6 @@ func TestWorkersKilled(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		shared(t)
 		workersKilled(t, newUser(t).on(pgtest.Start(t).URL("postgres")))
 	})
 }

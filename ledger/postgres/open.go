@@ -206,7 +206,7 @@ func (s *Store) Close() error {
 // leaving is how long Close tries to tidy up, and leavingAbsent how long where the database
 // does not answer as it is. What it does not, the lease's end does.
 const (
-	leaving       = time.Second
+	leaving       = time.Second / 2
 	leavingAbsent = time.Second / 4
 )
 

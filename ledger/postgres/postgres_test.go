@@ -25,9 +25,6 @@ func TestPromises(t *testing.T) {
 
 // Behind a pooler nothing may be kept in a session, prepared statements included.
 func TestPromisesWithoutSession(t *testing.T) {
-	if os.Getenv("DOGEAR_SHARED") == "" {
-		t.Skip("every promise a second time; try: make shared")
-	}
 	ledgertest.Test(t, func(t *testing.T) ledgertest.Ledger { return newLedger(t, " default_query_exec_mode=exec") })
 }
 
