@@ -48,7 +48,7 @@ func eventful(events ...event) standin.Rule {
 			mu.Lock()
 			return refused
 		}
-		if !probed && now.After(lastWait(x.Service.Journal)) {
+		if end, n := lastWait(x.Service.Journal); !probed && n == told && now.After(end) {
 			probed = true
 			mu.Unlock()
 			standin.Delay(500 * time.Millisecond)(x)
@@ -60,14 +60,15 @@ func eventful(events ...event) standin.Rule {
 
 func refused(a journal.Arrival) bool { return a.Refused != "" }
 
-// lastWait is the end of the longest wait that was told.
-func lastWait(j *journal.Journal) (end time.Time) {
-	for _, a := range j.Arrivals(refused) {
+// lastWait is the end of the longest of the n waits that were told.
+func lastWait(j *journal.Journal) (end time.Time, n int) {
+	all := j.Arrivals(refused)
+	for _, a := range all {
 		if a.Until.After(end) {
 			end = a.Until
 		}
 	}
-	return end
+	return end, len(all)
 }
 
 // join lets all machines but the first help with a job.
