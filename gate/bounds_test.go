@@ -129,6 +129,39 @@ func TestE5OneIsCutOff(t *testing.T) {
 	})
 }
 
+// E5: after an outage the next probe is another process's, where another waits: who got no
+// answer may be cut off.
+func TestE5OthersProbeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		one, other := start(t, m.process(), nil), start(t, m.process(), nil)
+		failed(admit1(t, one, "s"))
+		if alone, err := one.Down(t.Context(), []string{"s"}, time.Now()); err != nil || alone {
+			t.Fatal(alone, err)
+		}
+		for range 3 {
+			failed(admit1(t, one, "s")) // alone it waits, half a second more, and probes
+		}
+		asked := make(chan struct{})
+		var first, second time.Time
+		go func() {
+			defer close(asked)
+			p := admit1(t, one, "s")
+			second = time.Now()
+			ok(p)
+		}()
+		synctest.Wait() // it waits first
+		p := admit1(t, other, "s")
+		first = time.Now()
+		time.Sleep(yield / 2)
+		ok(p)
+		<-asked
+		if !first.Before(second) {
+			t.Errorf("the other process was let in %v after the one whose requests had failed", first.Sub(second))
+		}
+	})
+}
+
 func flush(t *testing.T, gates ...*Gate) {
 	t.Helper()
 	for _, g := range gates {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -139,12 +140,18 @@ func (c *checking) wrongDocument(d *DocumentRecord) string {
 		return fmt.Sprintf("document %d is in no state that can be", d.Place)
 	case !small(d.Attempts) || !small(d.List):
 		return fmt.Sprintf("document %d has a number that is none", d.Place)
+	case d.Size != nil && *d.Size < 0 || d.Result != nil && d.Result.Size < 0:
+		return fmt.Sprintf("document %d has a size below zero", d.Place)
 	case d.Result != nil && !c.runs[d.Result.Run]:
 		return fmt.Sprintf("document %d is of a run that is not there", d.Place)
+	case d.Result != nil && !(local(d.Result.Path) && local(d.Result.Temp)):
+		return fmt.Sprintf("document %d was saved at a path that leaves its folder", d.Place)
 	}
 	c.place = d.Place
 	return ""
 }
+
+func local(path string) bool { return path == "" || filepath.IsLocal(path) }
 
 func (c *checking) wrongRequest(q *RequestRecord) string {
 	switch {

@@ -187,6 +187,8 @@ func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 			if line.End {
 				if line.Records != *n {
 					fail(exportAgain, "it has %d records and says %d", *n, line.Records)
+				} else if _, err := lines.Token(); err != io.EOF {
+					fail(exportAgain, "it goes on after its end")
 				}
 				return
 			}

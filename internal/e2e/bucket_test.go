@@ -164,7 +164,7 @@ func testBucketWorkers(t *testing.T, b *bucket) {
 	}
 	u.write("l.jsonl", rows...)
 	lead := u.start("read", "l.jsonl", "--scope", "host", "-o", b.out("p"), "--rate", "40/s", "--burst", "8", "--progress", "none")
-	u.until(func() bool { return u.running("l") })
+	until(t, "the job is running", func() bool { return u.running("l") })
 	worker := u.start("worker", "l", "--progress", "none")
 	lead.wait(2*patience).want(t, 0)
 	worker.wait(patience).want(t, 0)

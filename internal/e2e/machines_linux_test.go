@@ -74,7 +74,7 @@ func lastWait(j *journal.Journal) (end time.Time, n int) {
 // join lets all machines but the first help with a job.
 func (l *lan) join(job string) (workers []*process) {
 	l.t.Helper()
-	l.machines[0].until(func() bool { return l.machines[0].running(job) })
+	until(l.t, "the job is running", func() bool { return l.machines[0].running(job) })
 	for _, m := range l.machines[1:] {
 		workers = append(workers, m.start("worker", job, "--progress", "none"))
 	}
@@ -251,7 +251,7 @@ func TestMachinesEndTogether(t *testing.T) {
 			began := time.Now()
 			p := lead.start("read", job+".txt", "--scope", "host", "--rate", "20/s", "--deadline", round.String(), "--grace", "1s",
 				"--header", "X-Worker: ${MACHINE}", "--json", "--progress", "none")
-			lead.until(func() bool { return lead.running(job) })
+			until(t, "the job is running", func() bool { return lead.running(job) })
 			ran := time.Now()
 			var all []*process
 			for _, m := range workers {

@@ -25,12 +25,12 @@ func TestWorkers(t *testing.T) {
 	u := newUser(t)
 	u.list("l.txt", s, docs)
 	lead := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--rate", "40/s", "--burst", "8", "--concurrency", "8", "--progress", "none")
-	u.until(func() bool { return u.running("l") })
+	until(t, "the job is running", func() bool { return u.running("l") })
 	var workers []*process
 	for range 3 {
 		workers = append(workers, u.start("worker", "l", "--progress", "none"))
 	}
-	u.until(func() bool { return strings.Count(u.must(0, "status", "l", "--json").stdout, `"pid":`) == 3 })
+	until(t, "the workers have joined", func() bool { return strings.Count(u.must(0, "status", "l", "--json").stdout, `"pid":`) == 3 })
 	if out := u.must(0, "status", "l").stdout; !strings.Contains(out, "worker") {
 		t.Errorf("status does not show the workers:\n%s", out)
 	}
@@ -72,7 +72,7 @@ func TestWorkerOfTheDead(t *testing.T) {
 	u.list("l.txt", s, 2000)
 	worker := u.start("worker", "l", "--wait", "60s", "--progress", "none")
 	lead := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--rate", "20/s", "--progress", "none")
-	u.until(func() bool {
+	until(t, "the worker has joined", func() bool {
 		return u.running("l") && strings.Contains(u.must(0, "status", "l", "--json").stdout, `"pid":`)
 	})
 	lead.signal(os.Kill)
@@ -108,7 +108,7 @@ func workersKilled(t *testing.T, u *user) {
 	}})
 	u.list("l.txt", s, docs)
 	lead := u.start("read", "l.txt", "--scope", "host", "-o", "out", "--rate", "60/s", "--burst", "8", "--concurrency", "16", "--attempts", "1000", "--progress", "none")
-	u.until(func() bool { return u.running("l") })
+	until(t, "the job is running", func() bool { return u.running("l") })
 	workers := make([]*process, 4)
 	killed := 0
 	for killed < kills {
@@ -172,16 +172,6 @@ func closed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// until waits for what must come.
-func (u *user) until(cond func() bool) {
-	u.t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			u.t.Fatal("what was waited for did not come")
-		}
 	}
 }
 
