@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,13 +150,18 @@ func TestGoogleBatch(t *testing.T) {
 	u.write("l.txt", all...)
 	u.must(0, "read", "l.txt", "-o", "out", "--profile", "google-drive", "--base-url", s.URL(""), "--scope", "host", "--concurrency", "1", "--progress", "none", "--backoff-base", "1s")
 	var told time.Time
+	refusing := 0
 	for _, a := range s.Journal.Arrivals(nil) {
 		if since := a.At.Sub(told); !told.IsZero() && since < time.Second/2 {
 			t.Errorf("arrival %d came %v after a batch with a refused item", a.N, since)
 		}
-		if told = (time.Time{}); a.Kind == journal.Batch {
+		if told = (time.Time{}); slices.ContainsFunc(a.Items, func(i journal.Item) bool { return i.Status == 403 }) {
 			told = a.Sent
+			refusing++
 		}
+	}
+	if refusing != 1 {
+		t.Errorf("%d batches with a refused item, want 1", refusing)
 	}
 	batches, items, again, media := 0, 0, 0, 0
 	for _, a := range s.Journal.Arrivals(nil) {
