@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -128,16 +129,15 @@ func (b *bed) read(dir string, w way) (time.Duration, error) {
 	return took, err
 }
 
-// help starts a worker as soon as there is a run to help with.
+// help runs a worker, which waits for a run to help with.
 func (b *bed) help(ctx context.Context, dir, store string) error {
-	for ctx.Err() == nil {
-		cmd := exec.CommandContext(ctx, b.dogear, "worker", "bench", "--store", store, "--progress", "none")
-		cmd.Dir = dir
-		if err := cmd.Run(); err == nil || cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 66 && cmd.ProcessState.ExitCode() != 75 {
-			return err
-		}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, b.dogear, "worker", "bench", "--wait", "1m", "--store", store, "--progress", "none")
+	cmd.Dir, cmd.Stderr = dir, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("a worker: %w\n%s", err, &said)
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (b *bed) list(dir string) error {

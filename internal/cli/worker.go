@@ -72,8 +72,10 @@ func (r *workerCmd) await(c *call, s ledger.Store) (ledger.Job, ledger.Run, erro
 			return job, run, &codedError{code: exitTemporary, err: fmt.Errorf("nobody is running job %s: a worker helps with a run", job.Name),
 				try: "dogear resume " + job.Name + storeArg(r.Store)}
 		case errors.Is(err, ledger.ErrNoJob):
-			_, err = c.job(s, r.Job)
-			return job, run, err
+			if _, err = c.job(s, r.Job); err != nil {
+				return job, run, err
+			}
+			continue // it is there by now
 		default:
 			return job, run, &codedError{code: exitIO, err: err}
 		}
