@@ -40,7 +40,10 @@ if wanted shared; then
 	mkdir "$work/teams"
 	export TMPDIR=${BENCH_DIR:-/var/tmp} # the server runs as somebody who does not see $work
 	chattr +T "$work/teams" 2>/dev/null || true
-	"$work/shared" -dogear "$work/dogear" -dir "$work/teams"
+	for n in 64 256; do
+		mkdir "$work/teams/$n"
+		"$work/shared" -dogear "$work/dogear" -dir "$work/teams/$n" -concurrency "$n"
+	done
 	for n in 1 2 3; do
 		"$work/admit" -store postgres -processes 1
 		"$work/admit" -store postgres -processes 4 -waiters 16

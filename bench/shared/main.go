@@ -26,10 +26,10 @@ func main() {
 	b := bed{}
 	flag.StringVar(&b.dogear, "dogear", "dogear", "the binary")
 	flag.StringVar(&b.dir, "dir", "", "an empty folder for all runs")
-	flag.IntVar(&b.docs, "docs", 20_000, "documents")
+	flag.IntVar(&b.docs, "docs", 40_000, "documents")
 	flag.IntVar(&b.size, "size", 8<<10, "bytes a document")
 	flag.IntVar(&b.concurrency, "concurrency", 64, "requests in flight, of all processes together")
-	rounds := flag.Int("rounds", 5, "rounds")
+	rounds := flag.Int("rounds", 3, "rounds")
 	flag.Parse()
 	if err := b.compare(*rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/shared:", err)
