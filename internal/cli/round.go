@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"regexp"
 	"strings"
 	"time"
 
@@ -360,15 +361,26 @@ func (c *call) sayWhy(end reader.Ending) {
 	}
 }
 
+// storeArg is the flag that names a ledger, for a command that a person may paste.
 func storeArg(store string) string {
 	if store == "" {
 		return ""
 	}
 	if strings.Contains(store, "://") { // it may hold a password
+		u, err := url.Parse(store)
 		store = dogear.Redact(store)
+		if err == nil && u.User.Username() != "" {
+			store = strings.Replace(store, "://", "://"+url.User(u.User.Username()).String()+"@", 1)
+		}
+	}
+	if !plain.MatchString(store) {
+		store = "'" + strings.ReplaceAll(store, "'", `'\''`) + "'"
 	}
 	return " --store " + store
 }
+
+// plain is what a shell takes as it is.
+var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
 // credentialTry is what to do when a service takes a credential no more.
 func credentialTry(set ledger.Settings, job string) string {

@@ -33,3 +33,21 @@ func TestJobAppears(t *testing.T) {
 		t.Errorf("job %+v, run %+v, %v: want those that are there", job, run, err)
 	}
 }
+
+// The flag in a hint can be pasted: it names the role, never the password, and is one word.
+func TestStoreArg(t *testing.T) {
+	for store, want := range map[string]string{
+		"":                                  "",
+		"a/l.db":                            " --store a/l.db",
+		"my ledger.db":                      " --store 'my ledger.db'",
+		"it's.db":                           ` --store 'it'\''s.db'`,
+		"postgres://h/d":                    " --store postgres://h/d",
+		"postgres://me:canary@h/d":          " --store postgres://me@h/d",
+		"postgres://me@/d?host=/tmp&port=1": " --store 'postgres://me@/d?host=/tmp&port=1'",
+		"postgres://me:can%ary@h/d":         " --store '(an address that cannot be read)'",
+	} {
+		if got := storeArg(store); got != want {
+			t.Errorf("%s: %s, want %s", store, got, want)
+		}
+	}
+}

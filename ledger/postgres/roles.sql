@@ -6,7 +6,7 @@
 -- results, runs, requests and the like, on a standby too.
 GRANT USAGE ON SCHEMA dogear TO dogear_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA dogear TO dogear_reader;
-GRANT SELECT ON SEQUENCE dogear.blocks TO dogear_reader; -- for pg_dump
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA dogear TO dogear_reader; -- for pg_dump
 
 -- A worker reads documents and keeps the ledger. It cannot change the schema: after an
 -- update of dogear an owner opens the ledger first.

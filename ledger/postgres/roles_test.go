@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +60,10 @@ func TestRoles(t *testing.T) {
 	readAll(t, reader)
 	refused(t, "a reader that writes", reader.Confirm(ctx, benchKey, dogear.Confirmation{}, 1, 0, 0), postgres.ErrRights, "docs/operations.md")
 	moves(t, dsn, reader, worker)
+	dump := exec.Command("pg_dump", "--schema=dogear", "--format=custom", "--file="+filepath.Join(t.TempDir(), "ledger.dump"), "--dbname="+as(dsn, "dogear_reader"))
+	if out, err := dump.CombinedOutput(); err != nil {
+		t.Errorf("a reader's pg_dump: %v\n%s", err, out)
+	}
 	if err := reader.Close(); err != nil {
 		t.Error(err)
 	}
