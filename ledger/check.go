@@ -144,14 +144,17 @@ func (c *checking) wrongDocument(d *DocumentRecord) string {
 		return fmt.Sprintf("document %d has a size below zero", d.Place)
 	case d.Result != nil && !c.runs[d.Result.Run]:
 		return fmt.Sprintf("document %d is of a run that is not there", d.Place)
-	case d.Result != nil && !(local(d.Result.Path) && local(d.Result.Temp)):
-		return fmt.Sprintf("document %d was saved at a path that leaves its folder", d.Place)
+	case d.Result != nil && !(element(d.Result.Path) && (d.Result.Temp == "" || element(d.Result.Temp))):
+		return fmt.Sprintf("document %d was saved as what is not the name of a file", d.Place)
 	}
 	c.place = d.Place
 	return ""
 }
 
-func local(path string) bool { return path == "" || filepath.IsLocal(path) }
+// element reports whether a name is that of one thing in a folder, on any system.
+func element(name string) bool {
+	return name != "." && len(name) <= 255 && !strings.ContainsAny(name, "/\\:\x00") && filepath.IsLocal(name)
+}
 
 func (c *checking) wrongRequest(q *RequestRecord) string {
 	switch {

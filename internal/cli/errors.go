@@ -90,6 +90,8 @@ func (e Env) fail(err error) int {
 		code, try = c.code, c.try
 	} else if r, ok := errors.AsType[*ledger.RunningError](err); ok {
 		err, code, try = r, exitTemporary, "dogear status "+r.Job+"; if that process is gone, again in 30s, when its lease is over"
+	} else if errors.Is(err, ledger.ErrNotRunning) { // it ended before a worker could join
+		code, try = exitTemporary, "dogear status"
 	} else if errors.Is(err, ledger.ErrLeaseLost) || errors.Is(err, postgres.ErrRights) || errors.Is(err, postgres.ErrUnreachable) {
 		code = exitIO
 	} else if _, ok := errors.AsType[*fs.PathError](err); ok {

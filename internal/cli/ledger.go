@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/dogear/dogear/ledger"
 	"github.com/dogear/dogear/sink/folder"
@@ -193,9 +195,31 @@ func readRecords(in io.Reader, n *int64) iter.Seq2[ledger.Record, error] {
 				return
 			}
 			*n++
+			if wrong := wrongJob(line.Job); wrong != "" {
+				fail(exportAgain, "record %d: %s", *n, wrong)
+				return
+			}
 			if !yield(line.Record, nil) {
 				return
 			}
 		}
 	}
+}
+
+// wrongJob says what no command would have written of a job, or "".
+func wrongJob(j *ledger.JobRecord) string {
+	if j == nil {
+		return ""
+	}
+	set := j.Settings
+	switch {
+	case !jobNames.MatchString(j.Name):
+		return fmt.Sprintf("%q is not the name of a job", j.Name)
+	case !isBucket(set.Sink) && (!filepath.IsAbs(set.Sink) || strings.ContainsRune(set.Sink, 0)):
+		return fmt.Sprintf("job %s has no sink", j.Name)
+	case set.Rate < 0, min(set.Burst, set.Concurrency, set.Attempts, set.MaxThrottles) < 0, min(set.MaxRequests, set.MaxSize) < 0,
+		min(set.BackoffBase, set.BackoffMax, set.IdleTimeout) < 0:
+		return fmt.Sprintf("job %s has a setting below zero", j.Name)
+	}
+	return ""
 }

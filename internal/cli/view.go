@@ -36,6 +36,7 @@ type view struct {
 	busy    time.Duration // time in which something could be sent
 	looked  time.Time
 	entered map[string]time.Time // waits that were shown
+	theirs  reader.Progress      // what the run's other processes have done, since before
 }
 
 const (
@@ -60,8 +61,10 @@ func (v *view) show(r *reader.Runner) {
 	switch {
 	case s.flags.Progress == "none":
 	case s.flags.Progress == "auto" && live:
+		v.wg.Go(v.others)
 		v.live()
 	default:
+		v.wg.Go(v.others)
 		v.out = c.Stderr
 		v.wg.Go(v.plain)
 	}
@@ -188,7 +191,7 @@ func (v *view) holds(waits []gate.View) (lines []string) {
 
 // counts is what there is to say of the run in one line.
 func (v *view) counts() string {
-	p := v.run.Progress()
+	p := v.progress()
 	if p.Listing {
 		return fmt.Sprintf("%s: listing, %d documents so far, %d requests, %d throttled", v.s.job.Name, p.Listed, v.before.Sent+p.Sent, v.before.Throttled+p.Throttled)
 	}
@@ -229,7 +232,7 @@ func short(d time.Duration) time.Duration {
 // eta is how long the rest may take, with waits counted in: what is left at the rate at
 // which documents came while something could be sent, and the longest wait before it.
 func (v *view) eta(waits []gate.View) (time.Duration, bool) {
-	p := v.run.Progress()
+	p := v.progress()
 	v.mu.Lock()
 	busy := v.busy
 	v.mu.Unlock()
@@ -276,11 +279,11 @@ func (v *view) draw(p *mpb.Progress, bar *mpb.Bar) {
 			done = true
 		case <-tick.C:
 		}
-		p := v.run.Progress()
+		p := v.progress()
 		bar.SetTotal(v.total(p), false)
 		bar.SetCurrent(min(v.done0+p.Done, v.total(p)-1)) // full only when it is over
 	}
-	bar.SetCurrent(v.done0 + v.run.Progress().Done)
+	bar.SetCurrent(v.done0 + v.progress().Done)
 	bar.Abort(false)
 	p.Wait()
 	v.mu.Lock()

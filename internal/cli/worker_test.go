@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"testing"
 
@@ -31,6 +33,15 @@ func TestJobAppears(t *testing.T) {
 	job, run, err := worker.await(&call{ctx: t.Context()}, &appearing{})
 	if err != nil || job.ID != 7 || run.ID != 3 {
 		t.Errorf("job %+v, run %+v, %v: want those that are there", job, run, err)
+	}
+}
+
+// A run that ends before a worker can join it is one that nobody is running.
+func TestRunEndsBeforeJoining(t *testing.T) {
+	var said bytes.Buffer
+	err := fmt.Errorf("join the run of job 7: %w", ledger.ErrNotRunning)
+	if code := (Env{Stderr: &said}).fail(err); code != exitTemporary {
+		t.Errorf("exit code %d, want %d: %s", code, exitTemporary, &said)
 	}
 }
 

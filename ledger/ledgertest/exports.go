@@ -230,21 +230,23 @@ func testImportOther(f *fixture) {
 	f.busy()
 	other := f.elsewhere()
 	for name, broken := range map[string]func(*ledger.Record){
-		"no job":                 func(r *ledger.Record) { r.Job.Name = "" },
-		"a lane twice":           func(r *ledger.Record) { r.Job.Lanes = append(r.Job.Lanes, r.Job.Lanes...) },
-		"a run that goes on":     func(r *ledger.Record) { r.Run.Ended = time.Time{} },
-		"a place before another": func(r *ledger.Record) { r.Document.Place = -1 },
-		"a place too far":        func(r *ledger.Record) { r.Document.Place = 1 << 40 },
-		"no lane":                func(r *ledger.Record) { r.Document.Lane = 1 },
-		"done without a result":  func(r *ledger.Record) { r.Document.State, r.Document.Result = dogear.Done, nil },
-		"in flight":              func(r *ledger.Record) { r.Document.State, r.Document.Result = dogear.InFlight, nil },
-		"a result of no run":     func(r *ledger.Record) { r.Document.Result.Run = 7 },
-		"a size below zero":      func(r *ledger.Record) { r.Document.Result.Size = -1 },
-		"a path outside":         func(r *ledger.Record) { r.Document.Result.Path = "../x" },
-		"a part outside":         func(r *ledger.Record) { r.Document.Result.Temp = "/etc/x" },
-		"a request of no run":    func(r *ledger.Record) { r.Request.Run = 7 },
-		"no status":              func(r *ledger.Record) { r.Request.Status = 1 << 40 },
-		"no key":                 func(r *ledger.Record) { r.Scope.Key = "a\nb" },
+		"no job":                   func(r *ledger.Record) { r.Job.Name = "" },
+		"a lane twice":             func(r *ledger.Record) { r.Job.Lanes = append(r.Job.Lanes, r.Job.Lanes...) },
+		"a run that goes on":       func(r *ledger.Record) { r.Run.Ended = time.Time{} },
+		"a place before another":   func(r *ledger.Record) { r.Document.Place = -1 },
+		"a place too far":          func(r *ledger.Record) { r.Document.Place = 1 << 40 },
+		"no lane":                  func(r *ledger.Record) { r.Document.Lane = 1 },
+		"done without a result":    func(r *ledger.Record) { r.Document.State, r.Document.Result = dogear.Done, nil },
+		"in flight":                func(r *ledger.Record) { r.Document.State, r.Document.Result = dogear.InFlight, nil },
+		"a result of no run":       func(r *ledger.Record) { r.Document.Result.Run = 7 },
+		"a size below zero":        func(r *ledger.Record) { r.Document.Result.Size = -1 },
+		"a path outside":           func(r *ledger.Record) { r.Document.Result.Path = "../x" },
+		"a path of another system": func(r *ledger.Record) { r.Document.Result.Path = `a\b` },
+		"no path":                  func(r *ledger.Record) { r.Document.Result.Path = "" },
+		"a part outside":           func(r *ledger.Record) { r.Document.Result.Temp = "/etc/x" },
+		"a request of no run":      func(r *ledger.Record) { r.Request.Run = 7 },
+		"no status":                func(r *ledger.Record) { r.Request.Status = 1 << 40 },
+		"no key":                   func(r *ledger.Record) { r.Scope.Key = "a\nb" },
 	} {
 		bad := collect(f, f.portable().Export(f.ctx()))
 		if !breakFirst(bad, broken) {

@@ -197,11 +197,11 @@ func settleAll(b testing.TB, s *postgres.Store, run ledger.Run, docs []dogear.Do
 	for i, doc := range docs {
 		done[i] = ledger.Settlement{
 			Result: dogear.Result{
-				Doc: doc.Seq, ID: doc.ID, Version: `"5f3c1a"`, Path: doc.Name, Size: 8192,
+				Doc: doc.Seq, ID: doc.ID, Version: `"5f3c1a"`, Path: savedAs(doc), Size: 8192,
 				SHA256:      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 				ContentType: "text/html", ReadAt: time.Now(), Run: run.ID,
 			},
-			Temp: fmt.Sprintf(".dogear-%d.part", doc.Seq), Folded: doc.Name,
+			Temp: fmt.Sprintf(".dogear-%d.part", doc.Seq), Folded: savedAs(doc),
 		}
 		placed[i] = doc.Seq
 	}
@@ -288,7 +288,7 @@ func moved(n int) iter.Seq2[ledger.Record, error] {
 		place := int64(0)
 		for d := range postgres.Docs(n) {
 			rec := &ledger.DocumentRecord{Place: place, ID: d.ID, Line: d.Line, Offset: d.Offset, Name: d.Name, State: dogear.Done, Attempts: 1,
-				Result: &ledger.ResultRecord{Run: 1, Version: `"5f3c1a"`, Path: d.Name, Size: 8192, ContentType: "text/html", ReadAt: at,
+				Result: &ledger.ResultRecord{Run: 1, Version: `"5f3c1a"`, Path: savedAs(d), Size: 8192, ContentType: "text/html", ReadAt: at,
 					SHA256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}
 			if place++; !yield(ledger.Record{Document: rec}, nil) {
 				return
@@ -322,3 +322,6 @@ func TestLargeMove(t *testing.T) {
 	}
 	inOwnProcess(t, n)
 }
+
+// savedAs is the name of a document's file in a flat folder.
+func savedAs(d dogear.Document) string { return strings.ReplaceAll(d.Name, "/", "_") }

@@ -105,7 +105,7 @@ func (l *load) work(ctx context.Context) {
 }
 
 func settlementOf(d dogear.Document) ledger.Settlement {
-	return ledger.Settlement{Result: dogear.Result{Doc: d.Seq, ID: d.ID, Path: d.Name, Size: 3}, Temp: "t", Folded: d.Name}
+	return ledger.Settlement{Result: dogear.Result{Doc: d.Seq, ID: d.ID, Path: savedAs(d), Size: 3}, Temp: "t", Folded: savedAs(d)}
 }
 
 func (l *load) renew(ctx context.Context) {
