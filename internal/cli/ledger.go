@@ -216,7 +216,7 @@ func wrongJob(j *ledger.JobRecord) string {
 	case !jobNames.MatchString(j.Name):
 		return fmt.Sprintf("%q is not the name of a job", j.Name)
 	case !isBucket(set.Sink) && (!filepath.IsAbs(set.Sink) || strings.ContainsRune(set.Sink, 0)):
-		return fmt.Sprintf("job %s has no sink", j.Name)
+		return fmt.Sprintf("job %s has no sink on this system", j.Name)
 	case set.Rate < 0, min(set.Burst, set.Concurrency, set.Attempts, set.MaxThrottles) < 0, min(set.MaxRequests, set.MaxSize) < 0,
 		min(set.BackoffBase, set.BackoffMax, set.IdleTimeout) < 0:
 		return fmt.Sprintf("job %s has a setting below zero", j.Name)

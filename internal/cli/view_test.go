@@ -9,7 +9,7 @@ import (
 )
 
 // What other processes have done is what the ledger counts beyond the start and one's own; it
-// is never less than nothing, though one's own is counted a moment before the ledger is read.
+// is never less than nothing, though one's own goes on while the ledger is read.
 func TestTheirs(t *testing.T) {
 	documents := func(done, denied int64) map[dogear.State]int64 {
 		return map[dogear.State]int64{dogear.Done: done, dogear.Denied: denied}

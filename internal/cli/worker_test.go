@@ -55,6 +55,7 @@ func TestStoreArg(t *testing.T) {
 		"postgres://h/d":                    " --store postgres://h/d",
 		"postgres://me:canary@h/d":          " --store postgres://me@h/d",
 		"postgres://me@/d?host=/tmp&port=1": " --store 'postgres://me@/d?host=/tmp&port=1'",
+		"postgres://h/d?password=canary":    " --store postgres://h/d",
 		"postgres://me:can%ary@h/d":         " --store '(an address that cannot be read)'",
 	} {
 		if got := storeArg(store); got != want {
